@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from librarian.cli import main
+from librarian.cli.main import main
 
 if __name__ == "__main__":
     sys.argv[1:1] = ["serve"]

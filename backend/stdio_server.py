@@ -5,7 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from librarian.keeper.relay import main
+from librarian.daemon.stdio_bridge import main
 
 if __name__ == "__main__":
     sys.exit(main())

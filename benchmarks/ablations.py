@@ -22,22 +22,22 @@ import numpy as np
 
 import judged_sets
 from judged_sets import UNADAPTED, JudgedSet, engine_of, opened, ranked, weights_without
-from librarian import desk
-from librarian.assembly_parts import embedder_of
+from librarian.bootstrap import embedder_of
+from librarian.documents.dependencies import Dependencies
 from librarian.evaluation.metrics import ndcg, recall
-from librarian.finding import modes, names
-from librarian.finding.options import SearchOptions
-from librarian.finding.pool import Pool
-from librarian.finding.query_router import QueryRouter
-from librarian.finding.ranker import IN_LINKS, LinearRanker
-from librarian.language.analyzer import StandardAnalyzer
+from librarian.models import Candidate, Filters, Query
+from librarian.search import identifiers, modes
+from librarian.search.candidates import Candidates
+from librarian.search.options import SearchOptions
+from librarian.search.ranker import IN_LINKS, LinearRanker
+from librarian.search.router import QueryRouter
 from librarian.settings import Settings
-from librarian.shelving.field_weights import FieldWeights
-from librarian.shelving.lexical_index import TantivyIndex
-from librarian.shelving.vectors.archive import SqliteVectorArchive
-from librarian.shelving.vectors.chroma import ChromaStore
-from librarian.shelving.vectors.exact import ExactStore
-from librarian.vocabulary.types import Candidate, Filters, Query
+from librarian.storage.embedding_cache import SqliteEmbeddingCache
+from librarian.storage.keyword_index import TantivyIndex
+from librarian.storage.keyword_schema import FieldWeights
+from librarian.text.analyzer import StandardAnalyzer
+from librarian.vector_stores.chroma import ChromaStore
+from librarian.vector_stores.exact import ExactStore
 
 #: Fields as weighted by the first design (phrase 5, file name 3, heading 2, content 1); quoted phrases are demanded,
 #: not scored, and a title is a heading.
@@ -63,10 +63,10 @@ Row = dict[str, float]  #: choice → mean over the set's questions
 
 
 def without(weights: Mapping[str, float], *names: str) -> LinearRanker:
-    return LinearRanker({name: 0.0 if name in names else weight for name, weight in weights.items()})
+    return LinearRanker({name: 0.0 if name in identifiers else weight for name, weight in weights.items()})
 
 
-def ways(weights: Mapping[str, float]) -> dict[str, Callable[[Pool], Sequence[Candidate]]]:
+def ways(weights: Mapping[str, float]) -> dict[str, Callable[[Candidates], Sequence[Candidate]]]:
     """Each way to order a question's candidates, by its name."""
     scaled = [name for name in weights if name.endswith("_scaled")]
     further = [name for name in weights if name.endswith("_further")]
@@ -109,7 +109,7 @@ def first(paths: Mapping[int, str], docs: Iterable[int], per_document: int = 1, 
     return out
 
 
-def routed(parts: desk.Parts, text: str) -> dict[str, list[str]]:
+def routed(parts: Dependencies, text: str) -> dict[str, list[str]]:
     """The answers of modes that choose or write: as routed, as the first design routed, and with HyDE for everything.
 
     That design sends short technical questions to keyword, conceptual ones to HyDE and all others to hybrid.
@@ -145,9 +145,9 @@ def measured(one: JudgedSet, work: Path, weights: Mapping[str, float]) -> tuple[
                     for limit in (1, 3):
                         shown = list(dict.fromkeys(first(paths, order, limit)))
                         spread.setdefault(f"{limit}", []).append(recall(shown, question.grades))
-            with patch.object(names, "english", lambda *_: False):
+            with patch.object(identifiers, "english", lambda *_: False):
                 by_shape = engine_of(parts).judge(Query(question.text, mode="hybrid"), reader).candidates
-            with patch.object(names.Names, "looks_up", lambda *_: True):
+            with patch.object(identifiers.Names, "looks_up", lambda *_: True):
                 looked_up = engine_of(parts).judge(Query(question.text, mode="hybrid"), reader).candidates
             for name, candidates in ((NAMES_BY_SHAPE, by_shape), (NAMES_OF_MANY, looked_up)):
                 order = [candidate.doc_id for candidate in candidates]
@@ -179,7 +179,7 @@ def profiles(one: JudgedSet, work: Path) -> list[str]:
     with opened(one, work, **UNADAPTED) as parts:
         ids, digests = zip(*parts.catalog.windows(model.fingerprint), strict=True)
         everything = parts.catalog.columns().select(Filters())
-        archive = SqliteVectorArchive(work / one.name / "vectors.sqlite")
+        archive = SqliteEmbeddingCache(work / one.name / "vectors.sqlite")
         kept = archive.get(model.fingerprint, digests)
         archive.close()
         vectors, numbers = np.stack([kept[digest] for digest in digests]), np.array(ids, dtype=np.int64)
@@ -217,9 +217,9 @@ def dropped(one: JudgedSet, work: Path, threshold: float) -> str:
 
 
 def table(rows: Mapping[str, Row], head: str) -> str:
-    names = list(next(iter(rows.values())))
+    identifiers = list(next(iter(rows.values())))
     lines = [f"| {head} | {' | '.join(rows)} |", "|---" * (len(rows) + 1) + "|"]
-    lines += [f"| {name} | {' | '.join(f'{row[name]:.3f}' for row in rows.values())} |" for name in names]
+    lines += [f"| {name} | {' | '.join(f'{row[name]:.3f}' for row in rows.values())} |" for name in identifiers]
     return "\n".join(lines)
 
 

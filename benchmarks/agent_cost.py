@@ -309,7 +309,7 @@ def tasks(names: Sequence[str], docs: Path, questions: Path, limit: int | None =
     return found
 
 
-def _with_lines(docs: Path, product: str, asked: answers.Asked) -> Task:
+def _with_lines(docs: Path, product: str, asked: answers.VectorRequest) -> Task:
     passages = []
     for place in asked.answers:
         lines = (docs / place.path).read_text("utf-8", errors="replace").splitlines()

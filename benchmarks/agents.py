@@ -59,7 +59,7 @@ class Toolset:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SearchContext:
     """One question, answered by the model: `tool_tokens` are characters of tool output divided by four, `model_tokens`
     what the server counted over all requests, 0 where it counts nothing."""
 
@@ -190,7 +190,7 @@ class ChatModel:
         self._client.close()
 
 
-def answer(model: ChatModel, toolset: Toolset, task: Task, most_calls: int) -> Run:
+def answer(model: ChatModel, toolset: Toolset, task: Task, most_calls: int) -> SearchContext:
     """Let the model answer a question with at most `most_calls` tool calls."""
     messages: list[dict[str, Any]] = [
         {"role": "system", "content": INSTRUCTIONS},
@@ -214,7 +214,7 @@ def answer(model: ChatModel, toolset: Toolset, task: Task, most_calls: int) -> R
     said = str(message.get("content") or "")
     found = is_found(task, said)
     tool_tokens = math.ceil(characters / CHARACTERS_PER_TOKEN)
-    return Run(task.set_name, toolset.name, task.text, said, found, calls, tool_tokens, counted)
+    return SearchContext(task.set_name, toolset.name, task.text, said, found, calls, tool_tokens, counted)
 
 
 def _output(toolset: Toolset, function: Mapping[str, Any]) -> str:
@@ -255,7 +255,7 @@ def toolsets(names: Sequence[str], docs: Path, product: str, index: Path, most: 
         yield [librarian_toolset(tools), *folder]
 
 
-def table(runs: Sequence[Run]) -> str:
+def table(runs: Sequence[SearchContext]) -> str:
     """A Markdown table by set and tools."""
     rows = [
         "| set | tools | questions | found | calls, mean | tool output, tokens (median) | model, tokens (median) |",
@@ -291,7 +291,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if given.questions is None and names != ["lines"]:
         parser.error("--questions is missing: the folder that holds ray/ and kubernetes_tasks/ (or ask --set lines)")
     every = tasks(names, given.docs, given.questions or Path(), given.limit)
-    model, runs = ChatModel(given.base_url, given.model, given.key), list[Run]()
+    model, runs = ChatModel(given.base_url, given.model, given.key), list[SearchContext]()
     try:
         with tempfile.TemporaryDirectory() as temporary:
             for product in dict.fromkeys(task.product for task in every):

@@ -22,8 +22,7 @@ from typing import Any
 import answers
 import judged_sets
 from judged_sets import JudgedSet, engine_of, opened
-from librarian.vocabulary.protocols import Budget
-from librarian.vocabulary.types import Query, SearchOutcome
+from librarian.models import Deadline, Query, SearchOutcome
 
 FOLDER = Path(__file__).parent / "unheld"
 PATIENCE_S = 300.0  #: for the fit, which runs in the background once the library is complete
@@ -68,7 +67,7 @@ def main() -> None:
                 time.sleep(0.5)
             for name, texts in {**asked(one), **foreign}.items():
                 engine = engine_of(parts)
-                outcomes = [engine.search(Query(text, mode="auto", max_results=1), Budget()) for text in texts]
+                outcomes = [engine.search(Query(text, mode="auto", max_results=1), Deadline()) for text in texts]
                 seen = Counter(outcome.answerable for outcome in outcomes)
                 shares = [seen[word] / len(texts) for word in ("yes", "unknown", "unlikely")]
                 shares.append(sum(is_named(outcome, missing) for outcome in outcomes) / len(texts))

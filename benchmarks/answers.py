@@ -23,15 +23,14 @@ import numpy.typing as npt
 
 import learning
 from judged_sets import UNADAPTED, JudgedSet, engine_of, opened, weights_without
-from librarian import desk
-from librarian.evaluation.judgments import Judged
-from librarian.evaluation.statistics import randomisation
-from librarian.finding import modes
-from librarian.finding.hybrid_search import HybridSearchEngine
-from librarian.finding.passage import strength
-from librarian.finding.ranker import LinearRanker
-from librarian.vocabulary.protocols import Budget
-from librarian.vocabulary.types import Mode, Query
+from librarian.documents.dependencies import Dependencies
+from librarian.evaluation.judgments import RankedCandidates
+from librarian.evaluation.metrics import randomisation
+from librarian.models import Deadline, Mode, Query
+from librarian.search import modes
+from librarian.search.chunk_scores import strength
+from librarian.search.engine import HybridSearchEngine
+from librarian.search.ranker import LinearRanker
 from plain import PlainPipeline
 from rivals import pipeline_of
 
@@ -58,7 +57,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class VectorRequest:
     """A question and the places that answer it."""
 
     text: str
@@ -70,15 +69,15 @@ class Asked:
         return next(ranks, 0), bool(results) and results[0].path in {one.path for one in self.answers}
 
 
-def questions(product: str) -> list[Asked]:
+def questions(product: str) -> list[VectorRequest]:
     """A product's questions, none where there are none of it."""
     if product not in PRODUCTS:
         return []
     rows = map(json.loads, (FOLDER / f"{product}.jsonl").read_text("utf-8").splitlines())
-    return [Asked(row["text"], tuple(Place(*one) for one in row["answers"])) for row in rows]
+    return [VectorRequest(row["text"], tuple(Place(*one) for one in row["answers"])) for row in rows]
 
 
-def asked(parts: desk.Parts, product: str, names: Sequence[str]) -> Iterator[learning.Asked]:
+def asked(parts: Dependencies, product: str, names: Sequence[str]) -> Iterator[learning.VectorRequest]:
     """A product's questions with their candidate documents: graded 1 where the best passage answers."""
     engine = engine_of(parts)
     with parts.catalog.read() as reader:
@@ -95,8 +94,8 @@ def asked(parts: desk.Parts, product: str, names: Sequence[str]) -> Iterator[lea
                 grades.append(int(any(place.answers(wanted) for wanted in one.answers)))
             values = np.stack([seen.values.get(name, np.zeros(len(seen))) for name in names], axis=1)
             pages = [paths[doc] for doc in seen.ids.tolist()]
-            judged = Judged(one.text, one.text, dict(zip(pages, grades, strict=True)))
-            yield learning.Asked(judged, pages, values, np.array(grades, dtype=np.int64))
+            judged = RankedCandidates(one.text, one.text, dict(zip(pages, grades, strict=True)))
+            yield learning.VectorRequest(judged, pages, values, np.array(grades, dtype=np.int64))
 
 
 def places(docs: Path, pipeline: PlainPipeline) -> list[Place]:
@@ -117,7 +116,7 @@ def by_rival(pipeline: PlainPipeline, where: Sequence[Place], mode: str, text: s
 
 
 def by_engine(engine: HybridSearchEngine, mode: str, text: str) -> list[Place]:
-    hits = engine.search(Query(text, mode=cast(Mode, mode), max_results=RESULTS), Budget()).hits
+    hits = engine.search(Query(text, mode=cast(Mode, mode), max_results=RESULTS), Deadline()).hits
     passages = [(hit.document.document.file_path, hit.chunk.chunk) for hit in hits]
     return [Place(path, chunk.line_start, chunk.line_end) for path, chunk in passages]
 

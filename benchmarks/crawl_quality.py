@@ -22,9 +22,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from crawl_roundtrip import served
-from librarian.assembly import Librarian
-from librarian.gathering.crawl_options import CrawlOptions
-from librarian.gathering.crawler import Crawler
+from librarian.bootstrap import Librarian
+from librarian.crawling.crawler import Crawler
+from librarian.crawling.options import CrawlOptions
 
 LIMIT = 0.03
 

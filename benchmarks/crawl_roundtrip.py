@@ -26,10 +26,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from librarian.gathering.crawl_options import CrawlOptions
-from librarian.gathering.crawler import Crawler
-from librarian.reading.parsers import PARSERS
-from librarian.vocabulary.types import Document, SourceFile
+from librarian.crawling.crawler import Crawler
+from librarian.crawling.options import CrawlOptions
+from librarian.models import Document, SourceFile
+from librarian.parsing.registry import PARSERS
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 
-from librarian.reading.encoding import decode
+from librarian.parsing.encoding import decode
 
 #: Language → (encodings, sentences written for this purpose).
 TEXTS: dict[str, tuple[tuple[str, ...], str]] = {

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
-from librarian.reading.mail.cleaning import ATTRIBUTION, CLOSING, FORWARDED, QUOTE, excluded_of, own_words
-from librarian.vocabulary.types import FOLDED
+from librarian.models import FOLDED
+from librarian.parsing.email.cleaning import ATTRIBUTION, CLOSING, FORWARDED, QUOTE, excluded_of, own_words
 
 Reply = Callable[[str], str]
 

@@ -30,12 +30,12 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 
-from librarian.keeper import address
+from librarian.daemon import address
 from tests.reliability.killable import Victims, assert_nothing_lost, bring_up_to_date, change, opened, page
 from tests.reliability.running import Running, until
 
 if TYPE_CHECKING:
-    from librarian.assembly import Librarian
+    from librarian.bootstrap import Librarian
 
 FILES = 120
 ROUND = 5
@@ -101,7 +101,7 @@ def indexer_alone(wanted: int, seed: int) -> str:
 
 
 def whole_program(wanted: int, seed: int) -> str:
-    """Kills of `librarian.serve --socket-only` as a relay starts it, every other one once it has begun its work."""
+    """Kills of `librarian.daemon.serve --socket-only`, every other one once it has begun its work."""
     dice, pause = random.Random(seed), threading.Event()
     folder = Path(tempfile.mkdtemp())
     filled(folder / "docs", dice, FILES)
@@ -156,7 +156,7 @@ def moment(index: Path, pid: int) -> str:
 
 def whole(folder: Path) -> float:
     """Open, wait, and ask for every page."""
-    from librarian.assembly import Librarian  # not at the top: each child that is killed imports this module
+    from librarian.bootstrap import Librarian  # not at the top: each child that is killed imports this module
 
     began = time.monotonic()
     with Librarian.open(folder / "config.json") as library:
@@ -180,7 +180,7 @@ def whole(folder: Path) -> float:
 
 def first_window(library: Librarian, file_path: str) -> str:
     """The very text of a file's first vector: nothing is nearer to it than itself."""
-    from librarian.vocabulary.types import embedding_prefix
+    from librarian.models import embedding_prefix
 
     parts = library._parts
     assert parts.embedder is not None
@@ -194,7 +194,7 @@ def first_window(library: Librarian, file_path: str) -> str:
 def upgrades(wanted: int, seed: int) -> str:
     """Kills of the first start over an index of each older format."""
     from tests.reliability.make_format import FORMATS, PAGES
-    from tests.shelving.library import Library
+    from tests.storage.library import Library
 
     upgraders, dice = Victims(bring_up_to_date), random.Random(seed)
     kept = sorted(FORMATS.glob("*.tar.gz"))

@@ -23,14 +23,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from librarian.language.analyzer import StandardAnalyzer
-from librarian.reading.chunking import StructureChunker
-from librarian.reading.parsers import PARSERS
-from librarian.reading.reader import FileReader
-from librarian.shelving.refresh import reader_pool
-from librarian.vocabulary.types import SourceFile
+from librarian.indexing.refresh import reader_pool
+from librarian.models import SourceFile
+from librarian.parsing.chunking import StructureChunker
+from librarian.parsing.reader import FileReader
+from librarian.parsing.registry import PARSERS
+from librarian.text.analyzer import StandardAnalyzer
 from tests.reliability.hostile import by_chance, by_hand
-from tests.reliability.queries import QUERIES, Asked
+from tests.reliability.queries import QUERIES, VectorRequest
 from tests.reliability.test_hostile_files import read
 
 
@@ -113,7 +113,7 @@ def classics() -> list[str]:
 
 def queries(number: int) -> list[str]:
     """Strings by chance through everything that takes a question apart."""
-    asked, found, slowest = Asked(), [], 0.0
+    asked, found, slowest = VectorRequest(), [], 0.0
 
     @many(number)
     @given(text=QUERIES)

@@ -143,20 +143,20 @@ def run(name: str, fuzzer: list[str]) -> int:
 
 def attempt_of(name: str) -> Callable[[bytes], None]:
     """What is done with each input; it raises where neither an answer nor a refusal comes of it."""
-    from librarian.language.analyzer import StandardAnalyzer
-    from librarian.reading.chunking import StructureChunker
-    from librarian.reading.front_matter import read_front_matter
-    from librarian.reading.mail.cleaning import excluded_of, own_words
-    from librarian.reading.reader import FileReader
+    from librarian.parsing.chunking import StructureChunker
+    from librarian.parsing.email.cleaning import excluded_of, own_words
+    from librarian.parsing.front_matter import read_front_matter
+    from librarian.parsing.reader import FileReader
+    from librarian.text.analyzer import StandardAnalyzer
     from tests.reliability.hostile import word
-    from tests.reliability.queries import Asked
+    from tests.reliability.queries import VectorRequest
     from tests.reliability.test_hostile_files import read
 
     def text_of(data: bytes) -> str:
         return data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
 
     if name == "questions":
-        asked = Asked()
+        asked = VectorRequest()
         return lambda data: asked(text_of(data))
     if name == "front matter":
 

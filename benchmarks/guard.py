@@ -30,13 +30,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from librarian.assembly import build
-from librarian.assembly_parts import reader as reader_of
-from librarian.assembly_parts import scanner as scanner_of
-from librarian.desk import Librarian
+from librarian.bootstrap import build
+from librarian.bootstrap import reader as reader_of
+from librarian.bootstrap import scanner as scanner_of
+from librarian.library import Librarian
+from librarian.models import Filters, Selection, SourceFile
 from librarian.settings import Settings
-from librarian.shelving.vectors.exact import ExactStore
-from librarian.vocabulary.types import Filters, Selection, SourceFile
+from librarian.vector_stores.exact import ExactStore
 from speed_library import noisy_vectors
 from speed_parts import RawParts, processor_ms, questions_of
 

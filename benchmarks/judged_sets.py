@@ -14,18 +14,17 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "backend"))
 
-from learning import Asked
-from librarian import desk
-from librarian.assembly import build
-from librarian.evaluation import own_questions
-from librarian.evaluation.judgments import Judged, load
-from librarian.finding import modes
-from librarian.finding.explain import Analyst
-from librarian.finding.hybrid_search import HybridSearchEngine
-from librarian.finding.ranker import READ, shipped
+from learning import VectorRequest
+from librarian.bootstrap import build
+from librarian.documents.dependencies import Dependencies
+from librarian.evaluation.judgments import RankedCandidates, load
+from librarian.models import Deadline, Document, Mode, Query
+from librarian.search import modes
+from librarian.search.engine import HybridSearchEngine
+from librarian.search.explain import Analyst
+from librarian.search.ranker import READ, shipped
 from librarian.settings import Settings
-from librarian.vocabulary.protocols import Budget
-from librarian.vocabulary.types import Document, Mode, Query
+from librarian.tuning import own_questions
 
 ANCHORS_AT_MOST = 200
 
@@ -54,7 +53,7 @@ class JudgedSet:
         name, docs, include, queries, qrels = given
         return cls(name, Path(docs), () if include == "*" else (include,), Path(queries), Path(qrels))
 
-    def questions(self) -> list[Judged]:
+    def questions(self) -> list[RankedCandidates]:
         return [] if self.queries == Path("-") else load(self.queries, self.qrels)
 
     @property
@@ -72,7 +71,7 @@ class JudgedSet:
         return "@" in self.name
 
 
-def engine_of(parts: desk.Parts) -> HybridSearchEngine:
+def engine_of(parts: Dependencies) -> HybridSearchEngine:
     return cast(Analyst, parts.analyst).engine
 
 
@@ -88,7 +87,7 @@ def settings_of(judged: JudgedSet, work: Path) -> dict[str, object]:
 
 
 @contextmanager
-def opened(judged: JudgedSet, work: Path, **overrides: object) -> Iterator[desk.Parts]:
+def opened(judged: JudgedSet, work: Path, **overrides: object) -> Iterator[Dependencies]:
     """The set's library, indexed and embedded (again only what changed)."""
     parts = build(Settings.load(None, overrides=settings_of(judged, work) | overrides))
     try:
@@ -102,8 +101,8 @@ def opened(judged: JudgedSet, work: Path, **overrides: object) -> Iterator[desk.
 
 
 def asked(
-    parts: desk.Parts, questions: Sequence[own_questions.OwnQuestion | Judged], names: Sequence[str]
-) -> list[Asked]:
+    parts: Dependencies, questions: Sequence[own_questions.OwnQuestion | RankedCandidates], names: Sequence[str]
+) -> list[VectorRequest]:
     """Every question's candidate documents with their features."""
     engine, found = engine_of(parts), []
     with parts.catalog.read() as reader:
@@ -119,7 +118,7 @@ def asked(
             values = np.stack([seen.values.get(name, nothing) for name in names], axis=1)[asked_of]
             pages = [page for page in counted if page is not None]
             grades = np.array([judged.grades.get(page, 0) for page in pages], dtype=np.int64)
-            found.append(Asked(judged, pages, values, grades))
+            found.append(VectorRequest(judged, pages, values, grades))
     return found
 
 
@@ -131,24 +130,24 @@ def weights_without(name: str, work: Path) -> dict[str, float]:
     return weights
 
 
-def documents(parts: desk.Parts) -> list[Document]:
+def documents(parts: Dependencies) -> list[Document]:
     """All documents with links and headings."""
     with parts.catalog.read() as reader:
         ids = [stored.doc_id for stored in reader.iter_documents()]
         return [stored.document for stored in reader.documents(ids, text=True).values()]
 
 
-def anchors(parts: desk.Parts) -> list[own_questions.OwnQuestion]:
+def anchors(parts: Dependencies) -> list[own_questions.OwnQuestion]:
     """The library's link texts as questions, at most `ANCHORS_AT_MOST`; none that its questions are turned by."""
     own = own_questions.of_links(documents(parts))
     own = own_questions.untaught(own) if engine_of(parts)._semantic.own.adapters else own
     return own_questions.sample(own, ANCHORS_AT_MOST)
 
 
-def ranked(parts: desk.Parts, text: str, mode: str, weight: float | None = None) -> list[str]:
+def ranked(parts: Dependencies, text: str, mode: str, weight: float | None = None) -> list[str]:
     """File paths of the answer, one passage per document."""
     query = Query(text, mode=cast(Mode, mode), max_results=50, max_per_document=1, semantic_weight=weight)
-    hits = engine_of(parts).search(query, Budget()).hits
+    hits = engine_of(parts).search(query, Deadline()).hits
     return [hit.document.document.file_path for hit in hits]
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "backend"))
 
-from librarian.evaluation.judgments import Judged
+from librarian.evaluation.judgments import RankedCandidates
 from librarian.evaluation.metrics import ndcg
 
 Floats = npt.NDArray[np.float64]
@@ -26,20 +26,20 @@ STEPS = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class VectorRequest:
     """A question with its candidates: file paths, features of shape (n, number of features), grades of shape (n,).
 
     Candidates of one path are editions of one page.
     """
 
-    question: Judged
+    question: RankedCandidates
     paths: Sequence[str]
     values: Floats
     grades: npt.NDArray[np.int64]
 
 
 def trained(
-    sets: Sequence[Sequence[Asked]],
+    sets: Sequence[Sequence[VectorRequest]],
     *,
     weights: Sequence[float] | None = None,
     prior: Floats | None = None,
@@ -79,7 +79,7 @@ def trained(
     return np.asarray(following / scale)
 
 
-def quality(questions: Sequence[Asked], weights: Floats) -> list[float]:
+def quality(questions: Sequence[VectorRequest], weights: Floats) -> list[float]:
     """nDCG@10 of each question's candidates in the order of the weights."""
     values = []
     for one in questions:

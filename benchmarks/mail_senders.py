@@ -19,10 +19,9 @@ from statistics import mean
 
 import judged_sets
 from judged_sets import JudgedSet, engine_of
-from librarian import desk
-from librarian.finding import ranker
-from librarian.vocabulary.protocols import Budget
-from librarian.vocabulary.types import Document, Filters, Query
+from librarian.documents.dependencies import Dependencies
+from librarian.models import Deadline, Document, Filters, Query
+from librarian.search import ranker
 
 SEED = 7
 QUESTIONS, CONTROLS = 200, 150
@@ -35,7 +34,7 @@ _ANSWER = re.compile(r"^(?:(?:re|aw|fwd?): *)+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class VectorRequest:
     """A question and the mail that it is after."""
 
     text: str
@@ -51,12 +50,12 @@ def own_words(document: Document) -> str:
     return "".join((*pieces, document.text[last:]))
 
 
-def asked_of(mails: list[Document]) -> dict[str, list[Asked]]:
+def asked_of(mails: list[Document]) -> dict[str, list[VectorRequest]]:
     """The questions by kind."""
     random.Random(SEED).shuffle(mails)
     senders = Counter(mail.email.sender for mail in mails if mail.email)
     often = {sender.rpartition(" <")[0]: sender for sender, _ in senders.most_common(OFTEN)}
-    made: dict[str, list[Asked]] = {"{name}: {subject}": [], "{subject}": [], "to {other}: {subject}": []}
+    made: dict[str, list[VectorRequest]] = {"{name}: {subject}": [], "{subject}": [], "to {other}: {subject}": []}
     of_sender: Counter[str] = Counter()
     for mail in mails:
         if mail.email is None or len((text := own_words(mail)).split()) < WORDS:
@@ -65,22 +64,22 @@ def asked_of(mails: list[Document]) -> dict[str, list[Asked]]:
         name = sender.rpartition(" <")[0]
         if _FULL.fullmatch(name) and senders[sender] >= WRITTEN and of_sender[sender] < EACH:
             of_sender[sender] += 1
-            made["{name}: {subject}"].append(Asked(f"mail from {name} about {subject}", mail.file_path))
-            made["{subject}"].append(Asked(subject, mail.file_path))
+            made["{name}: {subject}"].append(VectorRequest(f"mail from {name} about {subject}", mail.file_path))
+            made["{subject}"].append(VectorRequest(subject, mail.file_path))
         spoken_to = (
             other
             for other, address in often.items()
             if address != sender and _FULL.fullmatch(other) and re.search(rf"\b{re.escape(other.split()[0])}\b", text)
         )
         if (other := next(spoken_to, "")) and len(made["to {other}: {subject}"]) < CONTROLS:
-            made["to {other}: {subject}"].append(Asked(f"{other} {subject}", mail.file_path))
+            made["to {other}: {subject}"].append(VectorRequest(f"{other} {subject}", mail.file_path))
     return {kind: asked[:QUESTIONS] for kind, asked in made.items()}
 
 
-def reciprocal_rank(parts: desk.Parts, asked: Asked) -> float:
+def reciprocal_rank(parts: Dependencies, asked: VectorRequest) -> float:
     """Of the asked mail among ten."""
     query = Query(asked.text, mode="hybrid", filters=Filters(kind="email"), max_results=10, max_per_document=0)
-    hits = engine_of(parts).search(query, Budget()).hits
+    hits = engine_of(parts).search(query, Deadline()).hits
     paths = list(dict.fromkeys(hit.document.document.file_path for hit in hits))
     return 1 / (paths.index(asked.path) + 1) if asked.path in paths else 0.0
 

@@ -26,10 +26,10 @@ from email.utils import format_datetime
 from pathlib import Path
 
 from librarian import Librarian
-from librarian.language.analyzer import StandardAnalyzer
-from librarian.reading.chunking import StructureChunker
-from librarian.reading.reader import FileReader
-from librarian.vocabulary.types import SourceFile
+from librarian.models import SourceFile
+from librarian.parsing.chunking import StructureChunker
+from librarian.parsing.reader import FileReader
+from librarian.text.analyzer import StandardAnalyzer
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from pathlib import Path
 from lxml import html
 
 from crawl_roundtrip import bare
-from librarian.gathering import markdown_writer, tab_panels, web_page
+from librarian.crawling import markdown_writer, web_page
 
 _FENCE = re.compile(r"^ *(`{3,})[^\n]*\n(.*?)^ *\1[ \t]*$", re.S | re.M)
 _ADDRESS = re.compile(r"\]\([^)]*\)")
@@ -103,7 +103,7 @@ def readability_alone(page: html.HtmlElement) -> str:
 
 
 def written(element: html.HtmlElement) -> str:
-    tab_panels.unfold(element)
+    markdown_writer.unfold(element)
     return markdown_writer.to_markdown(element, "https://docs.example.org/")
 
 

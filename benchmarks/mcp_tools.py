@@ -18,7 +18,7 @@ from mcp import Client
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "backend"))
 
 from librarian import Librarian
-from librarian.mcp_server.app import McpDoor
+from librarian.api.mcp_transports import McpServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Tools:
 @contextmanager
 def served(library: Librarian) -> Iterator[Tools]:
     """The library's MCP tools, while the body runs."""
-    server = McpDoor(library)
+    server = McpServer(library)
     with (
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(server.run()),

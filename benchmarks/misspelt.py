@@ -19,7 +19,7 @@ from unittest.mock import patch
 import judged_sets
 from judged_sets import JudgedSet, engine_of, opened, ranked, weights_without
 from librarian.evaluation.evaluate import evaluate
-from librarian.finding.ranker import LinearRanker
+from librarian.search.ranker import LinearRanker
 from rivals import rankings
 
 MEASURE = "nDCG@10"

@@ -23,10 +23,10 @@ import judged_sets
 from ablations import first
 from judged_sets import LEFT_OUT, JudgedSet, engine_of, opened, ranked
 from librarian.evaluation.metrics import ndcg
-from librarian.finding import modes
-from librarian.finding.ranker import LinearRanker
-from librarian.shelving import catalog_windows
-from librarian.vocabulary.types import Query
+from librarian.models import Query
+from librarian.search import modes
+from librarian.search.ranker import LinearRanker
+from librarian.storage import queries
 
 K = 10  #: of reciprocal rank fusion
 
@@ -54,7 +54,7 @@ def measured(one: JudgedSet, choice: Choice, work: Path, weights: Mapping[str, f
     found: dict[str, list[float]] = {}
     with ExitStack() as held:
         if not choice.headings:
-            held.enter_context(patch.object(catalog_windows, "embedding_prefix", lambda *_: ""))
+            held.enter_context(patch.object(queries, "embedding_prefix", lambda *_: ""))
         own = replace(one, name=f"passages/{one.name}-{choice.folder}" if choice.folder else one.name)
         parts = held.enter_context(opened(own, work, **choice.settings))
         engine_of(parts).use(ranker=LinearRanker(weights))

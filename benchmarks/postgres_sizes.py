@@ -19,12 +19,12 @@ import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 
-from librarian.shelving.postgres.archive import PostgresVectorArchive
-from librarian.shelving.postgres.catalog import PostgresCatalog
-from librarian.shelving.postgres.database import Database
-from librarian.shelving.postgres.lexical import PostgresLexicalIndex
-from librarian.shelving.postgres.vectors import PgVectorStore
-from librarian.vocabulary.types import Chunk, Document, LexicalEntry, ReadResult
+from librarian.models import Chunk, Document, KeywordEntry, ReadResult
+from librarian.storage.postgres.catalog import PostgresCatalog
+from librarian.storage.postgres.database import Database
+from librarian.storage.postgres.embedding_cache import PostgresEmbeddingCache
+from librarian.storage.postgres.keyword_index import PostgresKeywordIndex
+from librarian.vector_stores.pgvector import PgVectorStore
 from stores import busy
 from tests.postgres import Server
 
@@ -47,8 +47,8 @@ def main() -> None:
     server = Server()
     try:
         database = Database(server.url).join()
-        catalog, lexical = PostgresCatalog(database), PostgresLexicalIndex(database)
-        archive, store = PostgresVectorArchive(database), PgVectorStore(database, MODEL, DIMENSION)
+        catalog, lexical = PostgresCatalog(database), PostgresKeywordIndex(database)
+        archive, store = PostgresEmbeddingCache(database), PgVectorStore(database, MODEL, DIMENSION)
         before = busy(server)
         for start in range(0, given.documents, 256):
             batch = range(start, min(start + 256, given.documents))
@@ -89,8 +89,8 @@ def _put(
     rng: np.random.Generator,
     vocabulary: Words,
     catalog: PostgresCatalog,
-    lexical: PostgresLexicalIndex,
-    archive: PostgresVectorArchive,
+    lexical: PostgresKeywordIndex,
+    archive: PostgresEmbeddingCache,
     store: PgVectorStore,
 ) -> None:
     results = [_document(number, rng, vocabulary) for number in numbers]
@@ -117,7 +117,7 @@ def _document(number: int, rng: np.random.Generator, vocabulary: Words) -> ReadR
         digest = f"{number * PASSAGES + ordinal:016x}"
         chunks.append(Chunk(ordinal, start, start + len(passage), passage, ("Guide", "Part"), 2, hash=digest))
         start += len(passage) + 1
-    entries = tuple(LexicalEntry(passage, "page", "guide part", "product api", "") for passage in passages)
+    entries = tuple(KeywordEntry(passage, "page", "guide part", "product api", "") for passage in passages)
     return ReadResult(document, tuple(chunks), entries)
 
 

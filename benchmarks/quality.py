@@ -18,8 +18,8 @@ from pathlib import Path
 import judged_sets
 from judged_sets import JudgedSet, engine_of, opened, ranked, weights_without
 from librarian.evaluation.evaluate import ModeReport, evaluate
-from librarian.evaluation.statistics import interval, randomisation
-from librarian.finding.ranker import LinearRanker
+from librarian.evaluation.metrics import interval, randomisation
+from librarian.search.ranker import LinearRanker
 from rivals import rankings
 
 MODES = ("keyword", "semantic", "hybrid", "auto", "rerank", "hyde")

@@ -28,9 +28,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 
-from librarian.keeper import client
-from librarian.keeper.lock import FolderLock
-from tests.doors.raw_host import BACKEND, RawHost, relay
+from librarian.daemon import client
+from librarian.files.lock import FolderLock
+from tests.api.raw_host import BACKEND, RawHost, relay
 
 QUESTIONS = [
     "how do I connect Cursor",

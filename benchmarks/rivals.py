@@ -25,8 +25,8 @@ import numpy.typing as npt
 import judged_sets
 import knowledge_rag
 from judged_sets import JudgedSet
-from librarian.models.store import ModelStore
-from librarian.models.table import DEFAULT
+from librarian.embeddings.model_files import ModelStore
+from librarian.embeddings.model_table import DEFAULT
 from plain import Model, PlainPipeline
 
 MODES = {"rank-bm25": "keyword", "plain semantic": "semantic", "plain hybrid": "hybrid"}

@@ -20,12 +20,12 @@ import numpy.typing as npt
 
 import judged_sets
 from judged_sets import JudgedSet, documents, engine_of, opened
-from librarian import desk
-from librarian.desk.reading import section_at
-from librarian.evaluation import own_questions
-from librarian.finding.passage import OWN, words_and_meaning
-from librarian.vocabulary.cross_references import Places
-from librarian.vocabulary.types import Document, Filters, Query
+from librarian.documents.dependencies import Dependencies
+from librarian.documents.reader import section_at
+from librarian.models import Document, Filters, Query
+from librarian.search.chunk_scores import OWN, words_and_meaning
+from librarian.text.cross_references import Places
+from librarian.tuning import own_questions
 
 #: Points per unit of the words' share and of the cosine.
 WEIGHTS = ((1.0, 0.0), (0.0, 1.0), (3.0, 10.0), (10.0, 10.0), OWN, (20.0, 10.0), (30.0, 10.0))
@@ -35,7 +35,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class VectorRequest:
     """A link's text, and what is known of its page's passages; arrays have shape (passages,)."""
 
     words: Floats
@@ -67,7 +67,7 @@ def links(pages: list[Document]) -> list[tuple[str, Document, int, int]]:
     return own_questions.sample([found[key] for key in sorted(found)], MOST)
 
 
-def asked(parts: desk.Parts) -> Iterator[Asked]:
+def asked(parts: Dependencies) -> Iterator[VectorRequest]:
     """Every link whose section is a part of its page only."""
     with parts.catalog.read() as reader:
         for text, page, first, behind in links(documents(parts)):
@@ -78,14 +78,14 @@ def asked(parts: desk.Parts) -> Iterator[Asked]:
             lines = [chunks[chunk].chunk.line_start for chunk in ids]
             meant = np.array([first <= line < behind for line in lines], dtype=np.bool_)
             if len(lines) >= FEWEST_PASSAGES and meant.any() and not meant.all():
-                yield Asked(*words_and_meaning(pool), meant)
+                yield VectorRequest(*words_and_meaning(pool), meant)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     judged_sets.add_arguments(parser)
     given = parser.parse_args()
-    found: dict[str, list[Asked]] = {}
+    found: dict[str, list[VectorRequest]] = {}
     for row in given.set:
         with opened(JudgedSet.of(row), given.work) as parts:
             found[row[0]] = list(asked(parts))

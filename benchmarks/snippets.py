@@ -2,7 +2,7 @@
 
 A snippet holds a word of the question where its passage does, else the sentence nearest to it; it has at most 600
 characters, its fences are closed, a table's rows stand under their header, and what is highlighted is a word of the
-question. `backend/tests/finding/shown.py` judges from the text that is shown. Exits with 1 where one promise is broken.
+question. `backend/tests/search/shown.py` judges from the text that is shown. Exits with 1 where one promise is broken.
 
     python benchmarks/snippets.py --work FOLDER --set ray DOCS 'ray/**' QUERIES.jsonl QRELS.tsv --set …
 """
@@ -17,10 +17,9 @@ from typing import cast
 
 import judged_sets
 from judged_sets import JudgedSet, engine_of, opened
-from librarian.language.analyzer import StandardAnalyzer
-from librarian.vocabulary.protocols import Budget
-from librarian.vocabulary.types import Mode, Query
-from tests.finding.shown import as_searched, faults, holds_a_word
+from librarian.models import Deadline, Mode, Query
+from librarian.text.analyzer import StandardAnalyzer
+from tests.search.shown import as_searched, faults, holds_a_word
 
 MODES = ("keyword", "semantic", "hybrid", "auto")
 
@@ -42,7 +41,7 @@ def look(one: JudgedSet, given: argparse.Namespace) -> dict[str, Seen]:
         for question in one.questions():
             for mode, counted in seen.items():
                 query = Query(question.text, mode=cast(Mode, mode), max_results=given.results)
-                outcome = engine_of(parts).search(query, Budget())
+                outcome = engine_of(parts).search(query, Deadline())
                 analyzed = analyzer.query(as_searched(outcome), languages)
                 for hit in outcome.hits:
                     counted.hits += 1

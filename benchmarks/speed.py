@@ -29,16 +29,16 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import speed_rivals as rivals
-from librarian.assembly import build
-from librarian.desk import Librarian
-from librarian.language.analyzer import StandardAnalyzer
-from librarian.models.embedder import batches, padded
-from librarian.models.loading import load_embedder
+from librarian.bootstrap import build
+from librarian.embeddings.loading import load_embedder
+from librarian.embeddings.onnx import batches, padded
+from librarian.library import Librarian
+from librarian.models import Filters, Selection
 from librarian.settings import Settings
-from librarian.shelving.vectors.archive import SqliteVectorArchive
-from librarian.shelving.vectors.exact import ExactStore
-from librarian.vocabulary.protocols import Catalog
-from librarian.vocabulary.types import Filters, Selection
+from librarian.storage.base import Catalog
+from librarian.storage.embedding_cache import SqliteEmbeddingCache
+from librarian.text.analyzer import StandardAnalyzer
+from librarian.vector_stores.exact import ExactStore
 from speed_growth import growth, updates
 from speed_library import index_text, noisy_vectors, write_documents
 from speed_parts import RawParts, questions_of, timed
@@ -173,7 +173,7 @@ class InProcess:
         ids, hashes = zip(*self._parts.catalog.windows(model), strict=True)
         numbers = np.array(ids, dtype=np.int64)
         kept = np.ones(len(ids), bool) if selection.mask is None else selection.mask[numbers // 64]
-        archive = SqliteVectorArchive(self._library.index / "vectors.sqlite")
+        archive = SqliteEmbeddingCache(self._library.index / "vectors.sqlite")
         wanted = [digest for digest, passes in zip(hashes, kept, strict=True) if passes]
         found = archive.get(model, wanted)
         archive.close()

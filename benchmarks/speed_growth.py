@@ -9,8 +9,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from librarian.assembly import build
-from librarian.desk import Librarian
+from librarian.bootstrap import build
+from librarian.library import Librarian
 from librarian.settings import Settings
 from speed_library import write_documents
 from speed_parts import RawParts, processor_ms, questions_of

@@ -16,13 +16,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 
-from librarian.assembly import build
-from librarian.desk import Librarian
-from librarian.models.loading import load_embedder
+from librarian.bootstrap import build
+from librarian.embeddings.loading import load_embedder
+from librarian.library import Librarian
+from librarian.models import Vectors
 from librarian.settings import Settings
-from librarian.shelving.catalog import SqliteCatalog
-from librarian.shelving.vectors.archive import SqliteVectorArchive
-from librarian.vocabulary.types import Vectors
+from librarian.storage.catalog import SqliteCatalog
+from librarian.storage.embedding_cache import SqliteEmbeddingCache
 
 SAMPLE = 600  #: passages that are embedded for real
 NOISE = 0.35  #: length of the noise that is added to a unit vector; leaves a cosine of about 0.94 to its sample
@@ -72,7 +72,7 @@ def noisy_vectors(settings: Settings, sample: int = SAMPLE) -> int:
     """Fill the archive with vectors for every window, so that the indexer embeds nothing; returns how many."""
     embedder = load_embedder(settings.embeddings.model)
     index = settings.index.path
-    catalog, archive = SqliteCatalog(index / "catalog.sqlite"), SqliteVectorArchive(index / "vectors.sqlite")
+    catalog, archive = SqliteCatalog(index / "catalog.sqlite"), SqliteEmbeddingCache(index / "vectors.sqlite")
     chance = np.random.default_rng(0)
     try:
         with catalog.read() as reader:

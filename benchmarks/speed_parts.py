@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import tantivy
 
-from librarian.desk import Librarian
-from librarian.vocabulary.types import Filters, Selection
+from librarian.library import Librarian
+from librarian.models import Filters, Selection
 
 Work = Callable[[str], object]
 

@@ -20,16 +20,16 @@ from typing import Any
 
 import numpy as np
 
-from librarian.assembly import build
-from librarian.desk import Librarian
-from librarian.models.cross_encoder import OnnxCrossEncoder
-from librarian.models.store import ModelStore
-from librarian.models.table import DEFAULT
+from librarian.bootstrap import build
+from librarian.embeddings.cross_encoder import OnnxCrossEncoder
+from librarian.embeddings.model_files import ModelStore
+from librarian.embeddings.model_table import DEFAULT
+from librarian.library import Librarian
+from librarian.models import Deadline
 from librarian.settings import Settings
-from librarian.vocabulary.protocols import Budget
 from speed_parts import percentile
 from speed_report import Report
-from tests.models import tiny_bert
+from tests.embeddings import tiny_bert
 
 SCORED, TOKENS, ROUNDS = 20, 192, 7
 SIZES = {
@@ -97,7 +97,7 @@ def _twenty(config: Path, question: str, encoder: OnnxCrossEncoder, report: Repo
     own, raw = [], []
     for _ in range(ROUNDS):
         started = time.perf_counter()
-        encoder.score(question, passages, Budget())
+        encoder.score(question, passages, Deadline())
         own.append((time.perf_counter() - started) * 1000)
         started = time.perf_counter()
         for feed in feeds:

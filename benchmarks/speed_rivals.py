@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from librarian.language.analyzer import StandardAnalyzer
-from librarian.vocabulary.types import Vectors
+from librarian.models import Vectors
+from librarian.text.analyzer import StandardAnalyzer
 from speed_parts import timed
 from speed_report import Report
 

@@ -97,7 +97,7 @@ def running(config: Path) -> Iterator[Server]:
         port = probe.getsockname()[1]
     env = {**os.environ, "MCP_PORT": str(port), "PYTHONPATH": str(REPOSITORY / "backend"), "LOG_LEVEL": "error"}
     started = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-m", "librarian.serve", "--config", str(config)], env=env)
+    process = subprocess.Popen([sys.executable, "-m", "librarian.daemon.serve", "--config", str(config)], env=env)
     try:
         yield Server(process, port, started)
     finally:
@@ -345,7 +345,7 @@ def _clients(server: Server, questions: Sequence[str], report: Report, clients: 
 
 def _command(config: Path, question: str, report: Report) -> None:
     env = {**os.environ, "PYTHONPATH": str(REPOSITORY / "backend")}
-    command = [sys.executable, "-m", "librarian.cli", "search", question, "--config", str(config)]
+    command = [sys.executable, "-m", "librarian.cli.main", "search", question, "--config", str(config)]
     times = []
     for _ in range(5):
         started = time.perf_counter()

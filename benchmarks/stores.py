@@ -41,7 +41,7 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 
-from librarian.vocabulary.types import Filters, Selection
+from librarian.models import Filters, Selection
 
 DIMENSION, QUESTIONS, FIRST = 384, 40, 10
 AT_RANDOM, BY_PLACE = (0.9, 0.5, 0.1, 0.01, 0.001), (0.7, 0.3, 0.05, 0.02, 0.005)
@@ -92,23 +92,23 @@ def unit(rows: Any) -> Rows:
 def make(name: str, folder: Path) -> tuple[Any, Any]:
     """(store, its server or None)."""
     if name == "exact":
-        from librarian.shelving.vectors.exact import ExactStore
+        from librarian.vector_stores.exact import ExactStore
 
         return ExactStore(DIMENSION), None
     if name == "chroma":
-        from librarian.shelving.vectors.chroma import ChromaStore
+        from librarian.vector_stores.chroma import ChromaStore
 
         return ChromaStore(folder, "windows", DIMENSION), None
     if name == "sqlite-vec":
-        from librarian.shelving.vectors.sqlite_vec import SqliteVecStore
+        from librarian.vector_stores.sqlite_vec import SqliteVecStore
 
         return SqliteVecStore(folder / "windows.sqlite", DIMENSION), None
     if name == "qdrant":
-        from librarian.shelving.vectors.qdrant import IN_MEMORY, QdrantStore
+        from librarian.vector_stores.qdrant import IN_MEMORY, QdrantStore
 
         return QdrantStore(os.environ.get("QDRANT_URL", IN_MEMORY), f"bench-{os.getpid()}", DIMENSION), None
-    from librarian.shelving.postgres.database import Database
-    from librarian.shelving.postgres.vectors import PgVectorStore
+    from librarian.storage.postgres.database import Database
+    from librarian.vector_stores.pgvector import PgVectorStore
     from tests.postgres import Server
 
     server = Server("shared_buffers = 512MB\n")

@@ -25,10 +25,10 @@ import numpy.typing as npt
 import answers
 import judged_sets
 from judged_sets import LEFT_OUT, JudgedSet
-from learning import Asked, quality, trained
-from librarian.evaluation.statistics import SEED
-from librarian.finding.features import SCALED
-from librarian.finding.ranker import READ, shipped
+from learning import VectorRequest, quality, trained
+from librarian.evaluation.metrics import SEED
+from librarian.search.features import SCALED
+from librarian.search.ranker import READ, shipped
 
 #: Between 0.001 and 0.1 the left-out means lie within 0.01 of each other; more costs short documents.
 RIDGE = 0.03
@@ -45,7 +45,7 @@ FURTHER_WEIGH = 0.25  #: of a further set's questions
 FURTHER_AT_MOST = 200
 
 #: Of a set its judged questions, its anchors, and its product's questions with lines.
-Gathered = dict[JudgedSet, tuple[list[Asked], list[Asked], list[Asked]]]
+Gathered = dict[JudgedSet, tuple[list[VectorRequest], list[VectorRequest], list[VectorRequest]]]
 
 
 def gather(sets: Sequence[JudgedSet], work: Path, names: Sequence[str] = READ) -> Gathered:

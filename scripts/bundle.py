@@ -20,8 +20,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 
-from librarian.mcp_server.prompts import PROMPTS
-from librarian.vocabulary.verbs import VERBS
+from librarian.api.prompts import PROMPTS
+from librarian.schemas import VERBS
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"

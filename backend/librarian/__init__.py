@@ -15,23 +15,23 @@ __all__ = ["FileIndexer", "HybridSearchEngine", "Librarian", "__version__"]
 if TYPE_CHECKING:
     from typing import Any
 
-    from .assembly import Librarian
-    from .finding.hybrid_search import HybridSearchEngine
-    from .shelving.indexer import FileIndexer
+    from .bootstrap import Librarian
+    from .indexing.indexer import FileIndexer
+    from .search.engine import HybridSearchEngine
 
 
 def __getattr__(name: str) -> Any:
     """Import the public classes when they are asked for: `import librarian` alone must stay instant for relays."""
     if name == "Librarian":
-        from .assembly import Librarian
+        from .bootstrap import Librarian
 
         return Librarian
     if name == "FileIndexer":
-        from .shelving.indexer import FileIndexer
+        from .indexing.indexer import FileIndexer
 
         return FileIndexer
     if name == "HybridSearchEngine":
-        from .finding.hybrid_search import HybridSearchEngine
+        from .search.engine import HybridSearchEngine
 
         return HybridSearchEngine
     raise AttributeError(f"module 'librarian' has no attribute {name!r}")

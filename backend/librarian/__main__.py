@@ -4,9 +4,9 @@ import sys
 
 
 def main() -> None:
-    """Run `librarian.cli`; 130 for Ctrl-C, as shells have it."""
+    """Run `librarian.cli.main`; 130 for Ctrl-C, as shells have it."""
     try:
-        from librarian.cli import main as run
+        from .cli.main import main as run
     except KeyboardInterrupt:
         sys.exit(130)
     run()

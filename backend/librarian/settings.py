@@ -43,12 +43,12 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
+from .errors import CallerError, SetupError
 from .files import config_files
 from .files.config_files import REPOSITORY, SECRETS, Configuration, DotEnv, absolute
-from .vocabulary.errors import CallerError, SetupError
-from .vocabulary.index_folder import require_apart
-from .vocabulary.types import Fusion, Mode
-from .vocabulary.working_directory import working_directory
+from .files.owned_folder import require_apart
+from .files.paths import working_directory
+from .models import Fusion, Mode
 
 OPENAI: Final = "https://api.openai.com/v1"
 CHUNK_TOKENS_LIMIT: Final = 256  #: highest target size of a chunk: what the default model reads at once
@@ -420,7 +420,9 @@ class SecuritySettings(Section):
 
 class LoggingSettings(Section):
     level: Literal["debug", "info", "warning", "error"] = setting("info", "Minimum level to log.", "LOG_LEVEL")
-    file: Path | None = setting(None, "Log file, besides stderr; null: librarian.log inside index.path.")
+    file: Path | None = setting(
+        None, "Log file, besides stderr; null: librarian.daemon.logging_setup inside index.path."
+    )
     slow_query_ms: float = setting(1000.0, "Slower searches are logged with their retrievers' times; 0: none.", ge=0)
     as_json: bool = setting(False, "Write each line as a JSON object.", aliases=("json",))
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from librarian.shelving.postgres.database import Database
+from librarian.storage.postgres.database import Database
 
 SETTINGS = """
 fsync = off

@@ -20,8 +20,8 @@ import pytest
 import typer.main
 import yaml
 
+from librarian.cli.search import app
 from librarian.settings import SETTINGS, Settings
-from librarian.terminal.commands import app
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "compose.yaml").read_text()

@@ -18,16 +18,14 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
-from librarian import cli
-from librarian.finding import ranker
-from librarian.models.table import known, spec_of
-from librarian.reading import metadata
+from librarian import schemas
+from librarian.cli import main, reference
+from librarian.embeddings.model_table import known, spec_of
+from librarian.parsing import metadata
+from librarian.schemas import RAG, SITES, VERBS
+from librarian.search import ranker
 from librarian.settings import ALIASES, DERIVED_VARIABLES, SETTINGS
-from librarian.shelving.extras import missing
-from librarian.terminal import reference
-from librarian.vocabulary import wire
-from librarian.vocabulary.toolsets import RAG, SITES
-from librarian.vocabulary.verbs import VERBS
+from librarian.vector_stores.sqlite_vec import missing
 from tests.docs import blocks
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -35,8 +33,15 @@ DOCS = REPOSITORY / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 
 ANSWERS = (
-    *(wire.SearchAnswer, wire.Result, wire.EmailResult, wire.DocumentAnswer, wire.ThreadAnswer, wire.ThreadEmail),
-    *(wire.AnalyzeAnswer, wire.WhyNot, wire.StatusAnswer, wire.HealthAnswer),
+    *(
+        schemas.SearchAnswer,
+        schemas.Result,
+        schemas.EmailResult,
+        schemas.DocumentAnswer,
+        schemas.ThreadAnswer,
+        schemas.ThreadEmail,
+    ),
+    *(schemas.AnalyzeAnswer, schemas.WhyNot, schemas.StatusAnswer, schemas.HealthAnswer),
 )
 
 
@@ -50,7 +55,7 @@ def words(page: str) -> set[str]:
 
 
 def test_the_page_of_commands_says_what_the_commands_say() -> None:
-    assert reference.main([]) == 0, "run python -m librarian.terminal.reference --write"
+    assert reference.main([]) == 0, "run python -m librarian.cli.reference --write"
 
 
 @pytest.mark.parametrize("name", sorted(reference.commands()))
@@ -72,7 +77,7 @@ def test_writing_the_page_of_commands_makes_comparing_succeed(
     assert reference.main([], path) == 0
 
 
-@pytest.mark.parametrize("code", [0, cli.NOTHING_FOUND, cli.CALLER, cli.UNREADABLE, cli.BUG, cli.SETUP])
+@pytest.mark.parametrize("code", [0, main.NOTHING_FOUND, main.CALLER, main.UNREADABLE, main.BUG, main.SETUP])
 def test_every_exit_code_is_on_the_commands_page(code: int) -> None:
     assert f"| {code} |" in reference.PAGE.read_text("utf-8")
 
@@ -118,7 +123,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda each: each.__name__)
-def test_every_field_of_an_answer_is_on_the_page_of_fields(answer: type[wire.Wire]) -> None:
+def test_every_field_of_an_answer_is_on_the_page_of_fields(answer: type[schemas.Wire]) -> None:
     page = words((DOCS / "librarian" / "reference" / "result-fields.md").read_text("utf-8"))
     assert set(answer.model_fields) <= page
 

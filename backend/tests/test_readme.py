@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from librarian.assembly import Librarian
-from librarian.models.store import ModelStore
+from librarian.bootstrap import Librarian
+from librarian.embeddings.model_files import ModelStore
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = (REPOSITORY / "README.md").read_text("utf-8")

@@ -8,15 +8,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from librarian.vocabulary.arguments import LONGEST_QUERY
-from librarian.vocabulary.errors import CallerError
+from ..errors import CallerError
+from ..schemas import LONGEST_QUERY
 
 _NUMBER = re.compile(r"[+-]?[\d.]")
 _WHOLE = re.compile(r"\.0*$")  #: some write grades as 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RankedCandidates:
     """A question and the grades of the files that were judged for it."""
 
     query_id: str
@@ -28,11 +28,11 @@ class Judged:
 class Judgments:
     """The questions that can be asked, and a sentence for each kind of line that counts for nothing."""
 
-    questions: Sequence[Judged]
+    questions: Sequence[RankedCandidates]
     notes: Sequence[str]
 
 
-def load(queries: Path, qrels: Path) -> list[Judged]:
+def load(queries: Path, qrels: Path) -> list[RankedCandidates]:
     """All questions that have a relevant file, in the order of the file. Raises `CallerError` naming file and line."""
     return list(read(queries, qrels).questions)
 
@@ -45,7 +45,9 @@ def read(queries: Path, qrels: Path) -> Judgments:
     texts = _texts(queries)
     grades = _grades(qrels, texts)
     wanted = [query_id for query_id in texts if any(grade > 0 for grade in grades.get(query_id, {}).values())]
-    judged = [Judged(one, texts[one], grades[one]) for one in wanted if 0 < len(texts[one].strip()) <= LONGEST_QUERY]
+    judged = [
+        RankedCandidates(one, texts[one], grades[one]) for one in wanted if 0 < len(texts[one].strip()) <= LONGEST_QUERY
+    ]
     if not judged:
         raise CallerError(
             f"No question of {queries.name} has a relevant file in {qrels.name}.",

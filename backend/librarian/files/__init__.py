@@ -1,1 +1,1 @@
-"""Files that Librarian reads or writes besides documents: its configuration."""
+"""Locating, opening and writing files safely."""

@@ -15,8 +15,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
-from librarian.vocabulary.errors import SetupError
-from librarian.vocabulary.whole_file import write_whole
+from ..errors import SetupError
+from .writing import write_whole
 
 NAMES: Final = ("librarian.json", "config.json")
 """Names of a configuration file in a folder; the first one that exists is used."""

@@ -16,16 +16,14 @@ from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from ..vocabulary.arguments import Counts
-from ..vocabulary.desk_protocol import Desk
-from .answers import on_error, on_http_error
-from .api import HEALTH, READY, Api, add_head
-from .metrics import CONTENT_TYPE, Metrics
-from .security import Guard, Rules
+from ..api.metrics import CONTENT_TYPE, Metrics
+from ..api.rest import HEALTH, READY, Api, add_head, on_error, on_http_error
+from ..api.security import Guard, Rules
+from ..schemas import Counts, Desk
 
 if TYPE_CHECKING:
-    from ..mcp_server.app import McpDoor
-    from ..mcp_server.coming import ComingDoor
+    from ..api.lazy_mcp import LazyMcpServer
+    from ..api.mcp_transports import McpServer
 
 _STATIC = Path(__file__).parent / "static"
 #: The page's shell holds nothing of the library; health and readiness hold numbers.
@@ -53,7 +51,7 @@ def build_app(
     rate_limit: int | None = None,
     version: str = "",
     counts: Counts = Counts(),
-    door: McpDoor | ComingDoor | None = None,
+    door: McpServer | LazyMcpServer | None = None,
 ) -> FastAPI:
     """The web application over `desk`; its lifespan runs the MCP door, so serve it with lifespan on.
 
@@ -68,9 +66,9 @@ def build_app(
         door: one that other transports share; built here where absent. Must not be running yet.
     """
     if door is None:
-        from ..mcp_server.app import McpDoor  # the SDK takes a while to import
+        from ..api.mcp_transports import McpServer  # the SDK takes a while to import
 
-        door = McpDoor(desk, counts=counts, version=version)
+        door = McpServer(desk, counts=counts, version=version)
     metrics, mcp = Metrics(), door
     mcp.observe = metrics
 

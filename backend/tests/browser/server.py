@@ -41,7 +41,7 @@ class Server:
         """Start it, and wait until it answers; with `ready`, until everything is indexed."""
         environment = {**os.environ, "PYTHONPATH": str(BACKEND), "PYTHONUNBUFFERED": "1"}
         with (self.folder / "server.log").open("ab") as log:
-            command = [sys.executable, "-m", "librarian.serve", "--config", str(self.config)]
+            command = [sys.executable, "-m", "librarian.daemon.serve", "--config", str(self.config)]
             self._process = subprocess.Popen(command, cwd=self.folder, env=environment, stdout=log, stderr=log)
         self.wait_for(lambda health: not ready or (health["status"] == "ok" and health["chunks"] > 0))
         return self

@@ -27,24 +27,15 @@ from typing import Any
 import pytest
 import typer.main
 
-from librarian import __version__, cli
+from librarian import __version__, schemas
+from librarian.cli import main, rendering
+from librarian.cli.output import Page
+from librarian.cli.search import app
+from librarian.daemon import client
+from librarian.daemon.handshake import as_error
+from librarian.errors import Busy, CallerError, LibrarianError, NotFound, SetupError, SourceError, Unavailable
 from librarian.evaluation.evaluate import as_dict, evaluate
-from librarian.evaluation.judgments import Judged
-from librarian.keeper import client
-from librarian.keeper.greeting import as_error
-from librarian.terminal import rendering
-from librarian.terminal.commands import app
-from librarian.terminal.page import Page
-from librarian.vocabulary import wire
-from librarian.vocabulary.errors import (
-    Busy,
-    CallerError,
-    LibrarianError,
-    NotFound,
-    SetupError,
-    SourceError,
-    Unavailable,
-)
+from librarian.evaluation.judgments import RankedCandidates
 
 
 def result(**changes: Any) -> dict[str, Any]:
@@ -99,13 +90,13 @@ MAIL = {
     "message_id": "m1",
 }
 FAILURE = {"path": "books/guide/b.md", "reason": "unreadable"}
-ANSWERS: dict[str, wire.Wire] = {
-    "search": wire.SearchAnswer.model_validate(
+ANSWERS: dict[str, schemas.Wire] = {
+    "search": schemas.SearchAnswer.model_validate(
         answer([result()], capped=True, next_offset=1, degraded=["embeddings: no model"])
     ),
-    "bench": wire.SearchAnswer.model_validate(answer([result()])),
-    "search_emails": wire.EmailSearchAnswer.model_validate(answer([result(**MAIL)], mode="auto")),
-    "get_document": wire.DocumentAnswer(
+    "bench": schemas.SearchAnswer.model_validate(answer([result()])),
+    "search_emails": schemas.EmailSearchAnswer.model_validate(answer([result(**MAIL)], mode="auto")),
+    "get_document": schemas.DocumentAnswer(
         file_path="books/guide/a.md",
         title="Lending",
         product="books",
@@ -120,7 +111,7 @@ ANSWERS: dict[str, wire.Wire] = {
         last_modified="2026-01-02",
         indexed_at="2026-01-03",
     ),
-    "get_thread": wire.ThreadAnswer.model_validate(
+    "get_thread": schemas.ThreadAnswer.model_validate(
         {
             "thread_id": "t1",
             "subject": "Overdue",
@@ -139,7 +130,7 @@ ANSWERS: dict[str, wire.Wire] = {
             ],
         }
     ),
-    "analyze": wire.AnalyzeAnswer.model_validate(
+    "analyze": schemas.AnalyzeAnswer.model_validate(
         {
             "query": "lent",
             "query_type": "factual",
@@ -157,13 +148,13 @@ ANSWERS: dict[str, wire.Wire] = {
             },
         }
     ),
-    "list_products": wire.ProductsAnswer.model_validate(
+    "list_products": schemas.ProductsAnswer.model_validate(
         {"products": [{"name": "books", "component_count": 1, "document_count": 12}], "total": 1}
     ),
-    "list_components": wire.ComponentsAnswer.model_validate(
+    "list_components": schemas.ComponentsAnswer.model_validate(
         {"product": "books", "components": [{"name": "guide", "document_count": 12}], "total": 1}
     ),
-    "status": wire.StatusAnswer.model_validate(
+    "status": schemas.StatusAnswer.model_validate(
         {
             "status": "degraded",
             "reasons": ["the folder is gone"],
@@ -182,16 +173,16 @@ ANSWERS: dict[str, wire.Wire] = {
             "notes": ["SSE is old."],
         }
     ),
-    "refresh": wire.RefreshAnswer.model_validate(
+    "refresh": schemas.RefreshAnswer.model_validate(
         {"added": 2, "documents": 2, "chunks": 3, "embedded": 3, "took_ms": 1500.0, "notes": ["rebuilt"]}
     ),
-    "check": wire.CheckAnswer(ok=False, problems=["2 orphans"], repaired=["2 orphans"], documents=1),
-    "health": wire.HealthAnswer(status="ok", version="1", documents=1, chunks=1, embedded_chunks=1, uptime_s=1.0),
-    "clear_cache": wire.ClearedAnswer(cleared=0),
+    "check": schemas.CheckAnswer(ok=False, problems=["2 orphans"], repaired=["2 orphans"], documents=1),
+    "health": schemas.HealthAnswer(status="ok", version="1", documents=1, chunks=1, embedded_chunks=1, uptime_s=1.0),
+    "clear_cache": schemas.ClearedAnswer(cleared=0),
 }
 
 
-JUDGED = [Judged("1", "a.md", {"a.md": 1}), Judged("2", "b.md", {"b.md": 1})]
+JUDGED = [RankedCandidates("1", "a.md", {"a.md": 1}), RankedCandidates("2", "b.md", {"b.md": 1})]
 
 
 class Keeper:
@@ -229,7 +220,7 @@ def keeper(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Keeper:
 
 
 def run(*arguments: str) -> int:
-    return cli.run(arguments)
+    return main.run(arguments)
 
 
 @pytest.mark.parametrize(
@@ -479,7 +470,7 @@ builtins.__import__ = interrupted
 from librarian.__main__ import main
 main()
 """
-    backend = Path(cli.__file__).parents[1]
+    backend = Path(main.__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=backend)
     assert (done.returncode, done.stderr) == (130, "")
     scripts = tomllib.loads((backend.parent / "pyproject.toml").read_text())["project"]["scripts"]
@@ -489,7 +480,7 @@ main()
 def in_shell(line: str, **environ: str) -> subprocess.CompletedProcess[str]:
     """A line of bash, in which `librarian` is the command; a failure within a pipe is the line's."""
     line = f'set -o pipefail; librarian() {{ {sys.executable} -m librarian "$@"; }}; {line}'
-    backend = Path(cli.__file__).parents[1]
+    backend = Path(main.__file__).parents[2]
     env = {**os.environ, **environ}
     return subprocess.run(["bash", "-c", line], capture_output=True, text=True, cwd=backend, env=env)
 
@@ -503,13 +494,13 @@ def test_a_reader_who_had_enough_is_no_error(command: str) -> None:
 
 
 def test_who_reads_no_errors_still_gets_their_exit_code() -> None:
-    assert in_shell("librarian config nope 2>&1 | exec 0<&-").returncode == cli.CALLER
+    assert in_shell("librarian config nope 2>&1 | exec 0<&-").returncode == main.CALLER
 
 
 def test_an_output_that_is_closed_or_full_is_no_bug() -> None:
     assert in_shell("librarian config >&-").returncode == 0
     done = in_shell("librarian config search.mode >/dev/full")
-    assert done.returncode == cli.SETUP
+    assert done.returncode == main.SETUP
     assert done.stderr == "The output can't be written: No space left on device. Free some space there.\n"
 
 
@@ -520,11 +511,11 @@ def test_what_the_system_forbids_is_no_bug(
     def refused(**_: object) -> None:
         raise OSError(number, os.strerror(number), "/elsewhere/file")
 
-    monkeypatch.setattr("librarian.terminal.commands.app", refused)
-    assert run("config") == cli.SETUP
+    monkeypatch.setattr("librarian.cli.search.app", refused)
+    assert run("config") == main.SETUP
     said = f"/elsewhere/file can't be used: {os.strerror(number)}. See that you may read and write there.\n"
     assert capsys.readouterr().err == said
-    assert run("config", "--json") == cli.SETUP
+    assert run("config", "--json") == main.SETUP
     told = json.loads(capsys.readouterr().out)["error"]
     assert (told["code"], f"{told['message']} {told['hint']}\n") == ("setup", said)
 
@@ -847,10 +838,10 @@ def test_bench_counts_every_search_that_no_cache_answered(
     (tmp_path / "empty.txt").write_text("\n")
     (tmp_path / "picture").write_bytes(b"\x89PNG")
     for name, problem in (("no.txt", "No such file"), ("empty.txt", "no question"), ("picture", "UTF-8")):
-        assert run("bench", "--queries", name) == cli.CALLER
+        assert run("bench", "--queries", name) == main.CALLER
         assert problem in capsys.readouterr().err
     keeper.changes["bench"] = {"cache": "exact"}
-    assert run("bench", "--modes", ",") == cli.CALLER
+    assert run("bench", "--modes", ",") == main.CALLER
     assert "--modes is empty" in capsys.readouterr().err
     assert run("bench", "--rounds", "1", "--modes", "keyword") == 0
     assert "keyword  0  " in capsys.readouterr().out
@@ -858,26 +849,26 @@ def test_bench_counts_every_search_that_no_cache_answered(
 
 def test_a_relay_costs_only_the_standard_library(tmp_path: Path) -> None:
     code = (
-        "import sys, types; from librarian import cli; m = types.ModuleType('librarian.keeper.relay');"
-        "m.main = lambda a: print(a) or 0; sys.modules['librarian.keeper.relay'] = m;"
+        "import sys, types; from librarian import cli; m = types.ModuleType('librarian.daemon.stdio_bridge');"
+        "m.main = lambda a: print(a) or 0; sys.modules['librarian.daemon.stdio_bridge'] = m;"
         "code = cli.run(['stdio', '--config', 'x']);"
         "assert not {'typer', 'rich', 'pydantic', 'numpy'} & set(sys.modules); sys.exit(code)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(cli.__file__).parents[1]
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(main.__file__).parents[2]
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "['--config', 'x']\n", "")
 
 
 def test_asking_the_keeper_loads_no_settings_and_no_arrays(tmp_path: Path) -> None:
     code = (
-        "import sys; from librarian import cli; from librarian.keeper import client;"
+        "import sys; from librarian import cli; from librarian.daemon import client;"
         "client.call = lambda *a, **k: {'products': [], 'total': 0};"
         "code = cli.run(['products']);"
         "assert not {'rich', 'numpy', 'pydantic_settings', 'librarian.settings'} & set(sys.modules); sys.exit(code)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(cli.__file__).parents[1]
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(main.__file__).parents[2]
     )
     assert (done.returncode, done.stderr) == (0, "")
 

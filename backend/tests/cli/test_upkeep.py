@@ -18,14 +18,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from librarian import cli
+from librarian.cli import bench, main
+from librarian.daemon import client
+from librarian.daemon.client_log import ClientLog
+from librarian.embeddings import model_files
+from librarian.embeddings.model_table import known
+from librarian.errors import SetupError
 from librarian.files.config_files import parse_json, with_value
-from librarian.keeper import client
-from librarian.keeper.visitors import Visitors
-from librarian.models import store
-from librarian.models.table import known
-from librarian.terminal import bench
-from librarian.vocabulary.errors import SetupError
 
 
 class Store:
@@ -56,13 +55,13 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     (tmp_path / "docs" / "books").mkdir(parents=True)
     found = SimpleNamespace(folder=tmp_path, store=Store(tmp_path / "models"), served=[], health={"status": "ok"})
     modules: dict[str, dict[str, Any]] = {
-        "librarian.serve": {"serve": lambda settings, **told: found.served.append((settings, told)) or 0},
+        "librarian.daemon.serve": {"serve": lambda settings, **told: found.served.append((settings, told)) or 0},
     }
     for name, content in modules.items():
         module = ModuleType(name)
         vars(module).update(content)
         monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setattr(store, "ModelStore", lambda: found.store)
+    monkeypatch.setattr(model_files, "ModelStore", lambda: found.store)
     monkeypatch.setattr(client, "call", lambda *a, **k: found.health)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -78,21 +77,21 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 
 def test_config_shows_value_origin_and_sentence(house: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["config", "mcp.port"]) == 0
+    assert main.run(["config", "mcp.port"]) == 0
     out = capsys.readouterr().out
     assert str(house.config) in out
     assert "Port of MCP" in out
     house.config.write_text('{"embeddings": {"max_text_length": 512}}')
-    assert cli.run(["config", "embeddings.max_text_length"]) == 0
+    assert main.run(["config", "embeddings.max_text_length"]) == 0
     assert "note: embeddings.max_text_length has no effect" in capsys.readouterr().out
-    assert cli.run(["config", "mcp.port"]) == 0
+    assert main.run(["config", "mcp.port"]) == 0
     assert "note" not in capsys.readouterr().out
-    assert cli.run(["config"]) == 0
+    assert main.run(["config"]) == 0
     out = capsys.readouterr().out
     assert 'search.mode = "auto"  (default)' in out
     assert "system.version = null  (default)" in out
     assert "note: embeddings.max_text_length has no effect" in out
-    assert cli.run(["config", "--json"]) == 0
+    assert main.run(["config", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["file"] == str(house.config)
     assert {"key", "value", "source", "sentence"} == set(answer["settings"][0])
@@ -136,25 +135,25 @@ def test_config_shows_value_origin_and_sentence(house: SimpleNamespace, capsys: 
 def test_what_cannot_be_meant_is_the_callers_mistake(
     line: list[str], words: str, house: SimpleNamespace, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.run(line) == 2
+    assert main.run(line) == 2
     assert capsys.readouterr().err == f"{words}\n"
 
 
 def test_models_are_fetched_once_and_listed(house: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["models", "list"]) == 0
+    assert main.run(["models", "list"]) == 0
     assert "not installed" in capsys.readouterr().out
-    assert cli.run(["models", "fetch", "--quiet"]) == 0
+    assert main.run(["models", "fetch", "--quiet"]) == 0
     assert "Fetching all-MiniLM-L6-v2" in capsys.readouterr().err
-    assert cli.run(["models", "fetch", "--quiet"]) == 0
+    assert main.run(["models", "fetch", "--quiet"]) == 0
     assert capsys.readouterr() == ("", "")
-    assert cli.run(["models", "fetch", "--json"]) == 0
+    assert main.run(["models", "fetch", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["name"] == "all-MiniLM-L6-v2"
     assert house.store.fetched == ["all-MiniLM-L6-v2"]
-    assert cli.run(["models", "list"]) == 0
+    assert main.run(["models", "list"]) == 0
     first, *others = capsys.readouterr().out.splitlines()
     assert first.split() == ["*", "all-MiniLM-L6-v2", "installed"]
     assert all("not installed" in line or "answers elsewhere" in line for line in others)
-    assert cli.run(["models", "list", "--json"]) == 0
+    assert main.run(["models", "list", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["models"]
     assert found[0] == {"name": "all-MiniLM-L6-v2", "used": True, "installed": True}
     assert [item["name"] for item in found] == list(known())
@@ -162,7 +161,7 @@ def test_models_are_fetched_once_and_listed(house: SimpleNamespace, capsys: pyte
 
 def test_no_model_is_fetched_where_none_is_used(house: SimpleNamespace) -> None:
     house.config.write_text('{"embeddings": {"enabled": false}}')
-    assert cli.run(["models", "fetch"]) == 0
+    assert main.run(["models", "fetch"]) == 0
     assert house.store.fetched == []
 
 
@@ -170,11 +169,11 @@ def test_using_a_model_changes_one_value_of_the_file(
     house: SimpleNamespace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = house.config.read_text()
-    assert cli.run(["models", "use", "other"]) == 0
+    assert main.run(["models", "use", "other"]) == 0
     after = house.config.read_text()
     assert "// where" in after
     assert parse_json(after) == parse_json(before) | {"embeddings": {"model": "other"}}
-    assert cli.run(["models", "use", "third", "--json"]) == 0
+    assert main.run(["models", "use", "third", "--json"]) == 0
     assert parse_json(house.config.read_text())["embeddings"] == {"model": "third"}
     assert "Note" not in capsys.readouterr().err
     house.config.unlink()
@@ -184,7 +183,7 @@ def test_using_a_model_says_where_a_variable_beats_the_file(
     house: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("EMBEDDING_MODEL", "theirs")
-    assert cli.run(["models", "use", "other"]) == 0
+    assert main.run(["models", "use", "other"]) == 0
     assert capsys.readouterr().err == (
         "Note: environment: EMBEDDING_MODEL says 'theirs' and beats the file; take it away.\n"
     )
@@ -197,7 +196,7 @@ def test_using_a_model_where_the_file_cannot_be_written_changes_nothing_and_says
     # no file can be made beside one whose name is nearly as long as names may be
     config = house.config.with_name("c" * 251 + ".cfg")
     config.write_text("{}")
-    assert cli.run(["models", "use", "other", "--config", str(config)]) == cli.SETUP
+    assert main.run(["models", "use", "other", "--config", str(config)]) == main.SETUP
     assert "can't be written: File name too long. Set embeddings.model to 'other' there" in capsys.readouterr().err
     assert config.read_text() == "{}"
 
@@ -231,11 +230,11 @@ def test_doctor_finds_nothing_wrong_where_all_is_well(
 ) -> None:
     house.store.ensure("all-MiniLM-L6-v2")
     (house.folder / ".librarian").mkdir()
-    Visitors(house.folder / ".librarian").note("some-host", "2.0")
-    assert cli.run(["doctor"]) == 0
+    ClientLog(house.folder / ".librarian").note("some-host", "2.0")
+    assert main.run(["doctor"]) == 0
     out = capsys.readouterr().out
     assert "wrong" not in out
-    assert cli.run(["doctor", "--json"]) == 0
+    assert main.run(["doctor", "--json"]) == 0
     assert set(findings(capsys).values()) == {"ok"}
 
 
@@ -247,7 +246,7 @@ def test_doctor_names_a_shared_product_that_is_not_there(
     (root / "books").mkdir(parents=True, exist_ok=True)
     settings = {"docs": {"root_path": str(root), "layout": layout, "shared_products": [there, "gone"]}}
     house.config.write_text(json.dumps(settings))
-    cli.run(["doctor"])
+    main.run(["doctor"])
     out = capsys.readouterr().out
     assert "docs.shared_products names gone, which is no product of" in out
     assert f"docs.shared_products names {there}" not in out
@@ -256,13 +255,13 @@ def test_doctor_names_a_shared_product_that_is_not_there(
 def test_doctor_knows_which_hosts_were_told_and_which_have_called(
     house: SimpleNamespace, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cli.run(["doctor"])
+    main.run(["doctor"])
     assert "no MCP host is configured" in capsys.readouterr().out
     home = house.folder / "home"
     for name in ("claude-desktop", "cursor", "codex", "gemini", "vscode"):
-        assert cli.run(["connect", name, "--write", "--config", str(house.config)]) == 0
+        assert main.run(["connect", name, "--write", "--config", str(house.config)]) == 0
     capsys.readouterr()
-    cli.run(["doctor"])
+    main.run(["doctor"])
     out = capsys.readouterr().out
     for title in ("Claude Desktop", "Cursor", "Codex", "Gemini CLI", "VS Code"):
         assert f"ok    host       {title}: " in out
@@ -273,7 +272,7 @@ def test_doctor_knows_which_hosts_were_told_and_which_have_called(
     (house.folder / ".mcp.json").write_text(missing)
     (home / ".codex" / "config.toml").write_bytes(b"\xff\xfe")
     (house.folder / ".vscode" / "mcp.json").write_text('{"servers": {"librarian": {"url": "http://127.0.0.1:3001"}}}')
-    assert cli.run(["doctor"]) == 78
+    assert main.run(["doctor"]) == 78
     out = capsys.readouterr().out
     assert "Cursor: it starts '/gone/librarian', which isn't there" in out
     assert "librarian connect cursor --write" in out
@@ -286,7 +285,7 @@ def test_doctor_knows_which_hosts_were_told_and_which_have_called(
 
 def test_doctor_says_what_is_wrong_and_what_to_do(house: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
     house.health = {"status": "degraded", "reasons": ["root"]}
-    assert cli.run(["doctor", "--root", "gone"]) == 78
+    assert main.run(["doctor", "--root", "gone"]) == 78
     out = capsys.readouterr().out
     for piece in ("isn't there", "Correct docs.root_path", "isn't installed", "models fetch", "note  keeper"):
         assert piece in out
@@ -297,7 +296,7 @@ def test_doctor_names_who_holds_the_port(house: SimpleNamespace, capsys: pytest.
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         house.config.write_text(json.dumps({"mcp": {"port": taken.getsockname()[1]}}))
-        cli.run(["doctor"])
+        main.run(["doctor"])
     assert f"(process {os.getpid()}) holds it" in capsys.readouterr().out
 
 
@@ -311,7 +310,7 @@ def test_doctor_names_what_needs_another_machine(
     }
     house.config.write_text(json.dumps(config))
     monkeypatch.setenv("QDRANT_URL", "http://qdrant.example:6333")
-    cli.run(["doctor"])
+    main.run(["doctor"])
     out = " ".join(capsys.readouterr().out.split())
     assert " to embed.example" in out
     assert " to qdrant.example" in out
@@ -325,7 +324,7 @@ def test_doctor_survives_a_keeper_that_does_not(
 
     monkeypatch.setattr(client, "call", fail)
     house.config.write_text('{"embeddings": {"enabled": false, "max_text_length": 5}}')
-    assert cli.run(["doctor", "--json"]) == 78
+    assert main.run(["doctor", "--json"]) == 78
     found = findings(capsys)
     assert (found["keeper"], found["model"], found["settings"]) == ("wrong", "note", "note")
 
@@ -337,7 +336,7 @@ def test_doctor_notes_a_port_in_use_and_an_empty_folder(
     with socket.socket() as other:
         other.bind(("127.0.0.1", int(house.url.rpartition(":")[2])))
         other.listen()
-        cli.run(["doctor", "--json"])
+        main.run(["doctor", "--json"])
     found = findings(capsys)
     assert (found["port"], found["documents"]) == ("note", "note")
 
@@ -345,8 +344,8 @@ def test_doctor_notes_a_port_in_use_and_an_empty_folder(
 def test_serve_speaks_to_people_and_with_json_to_programs(
     house: SimpleNamespace, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.run(["serve"]) == 0
-    assert cli.run(["serve", "--json", "--port", "3999"]) == 0
+    assert main.run(["serve"]) == 0
+    assert main.run(["serve", "--json", "--port", "3999"]) == 0
     assert [told for _, told in house.served] == [{"out": sys.stdout, "as_json": as_json} for as_json in (False, True)]
     assert house.served[1][0].mcp.port == 3999
 
@@ -358,8 +357,8 @@ def test_serve_over_stdio_is_a_relay_and_opens_no_port(
         '{"mcp": {"transport": "stdio", "host": "0.0.0.0"}, "embeddings": {"max_text_length": 512}}'
     )
     asked: list[list[str]] = []
-    monkeypatch.setattr("librarian.keeper.relay.main", lambda words: asked.append(words) or 0)
-    assert cli.run(["serve", "--port", "3999", "--index", "ix", "--root", "docs"]) == 0
+    monkeypatch.setattr("librarian.daemon.stdio_bridge.main", lambda words: asked.append(words) or 0)
+    assert main.run(["serve", "--port", "3999", "--index", "ix", "--root", "docs"]) == 0
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "max_text_length" in captured.err
@@ -370,7 +369,7 @@ def test_serve_over_stdio_is_a_relay_and_opens_no_port(
 def test_serve_refuses_to_be_reached_without_a_token(
     house: SimpleNamespace, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.run(["serve", "--host", "0.0.0.0"]) == 78
+    assert main.run(["serve", "--host", "0.0.0.0"]) == 78
     assert "MCP_AUTH_TOKEN" in capsys.readouterr().err
     assert house.served == []
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from librarian.daemon.banner import typed, welcome
 from librarian.settings import Settings
-from librarian.welcome import typed, welcome
 
 
 @pytest.fixture

@@ -28,10 +28,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from librarian.vocabulary.cross_references import Places
-from librarian.vocabulary.errors import CallerError
-from librarian.vocabulary.protocols import Catalog
-from librarian.vocabulary.types import (
+from librarian.errors import CallerError
+from librarian.models import (
     WINDOWS_PER_CHUNK,
     Attachment,
     Block,
@@ -49,6 +47,8 @@ from librarian.vocabulary.types import (
     SourceFile,
     embedding_prefix,
 )
+from librarian.storage.base import Catalog
+from librarian.text.cross_references import Places
 
 SEVERAL = [HealthCheck.differing_executors]  # a contract is meant to run for several storages
 PRODUCTS = ("alpha", "Alpha", "beta", "shared")

@@ -16,7 +16,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from librarian.vocabulary.protocols import Embedder
+from librarian.embeddings.base import Embedder
 
 TEXTS = (
     "A pod is the smallest unit that can be deployed.",

@@ -1,4 +1,4 @@
-"""What every `LexicalIndex` promises, as tests: subclass `LexicalContract` and say how to open one.
+"""What every `KeywordIndex` promises, as tests: subclass `LexicalContract` and say how to open one.
 
 * What is put is found after a commit and not before; what is deleted is found by nothing.
 * A ranking is ordered by score, ties by id, holds no more than its limit, and its scores lie in 0–1.
@@ -20,10 +20,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from librarian.shelving.catalog import SqliteCatalog
-from librarian.vocabulary.errors import Unavailable
-from librarian.vocabulary.protocols import LexicalIndex
-from librarian.vocabulary.types import AnalyzedQuery, Document, Filters, Ids, LexicalEntry, Selection
+from librarian.errors import Unavailable
+from librarian.models import AnalyzedQuery, Document, Filters, Ids, KeywordEntry, Selection
+from librarian.storage.base import KeywordIndex
+from librarian.storage.catalog import SqliteCatalog
 from tests.contracts.catalog_contract import document, documents, mails, result, sparse_filters
 
 SEVERAL = [HealthCheck.differing_executors]  # a contract is meant to run for several storages
@@ -48,8 +48,8 @@ def asked(
     )
 
 
-def entry(body: str = "", title: str = "", headings: str = "", path: str = "", identifiers: str = "") -> LexicalEntry:
-    return LexicalEntry(body, title, headings, path, identifiers)
+def entry(body: str = "", title: str = "", headings: str = "", path: str = "", identifiers: str = "") -> KeywordEntry:
+    return KeywordEntry(body, title, headings, path, identifiers)
 
 
 def single_chunks(ids: Sequence[int], highest: int) -> Selection:
@@ -65,29 +65,29 @@ bodies = st.lists(st.lists(words, max_size=8).map(" ".join), min_size=1, max_siz
 class LexicalContract:
     """Subclass, and return a new or reopened index for the folder."""
 
-    def open(self, folder: Path) -> LexicalIndex:
+    def open(self, folder: Path) -> KeywordIndex:
         raise NotImplementedError
 
-    def open_transient(self, folders: pytest.TempPathFactory) -> LexicalIndex:
+    def open_transient(self, folders: pytest.TempPathFactory) -> KeywordIndex:
         """A new index that is never opened again: in memory, where an index can live there."""
         return self.open(folders.mktemp("lexical"))
 
     @pytest.fixture
-    def index(self, tmp_path: Path) -> Iterator[LexicalIndex]:
+    def index(self, tmp_path: Path) -> Iterator[KeywordIndex]:
         opened = self.open(tmp_path)
         yield opened
         opened.close()
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
-    def test_a_new_index_is_empty_and_answers(self, index: LexicalIndex) -> None:
+    def test_a_new_index_is_empty_and_answers(self, index: KeywordIndex) -> None:
         assert (index.count(), index.dead(), index.tally(), index.generation) == (0, 0, {}, 0)
         assert index.search(asked("apple"), EVERYTHING, 5).ids == ()
         assert index.vocabulary("a", 5) == []
         features = index.features(asked("apple", identifiers=("a.b",)), np.array([1], dtype=np.int64))
         assert all(values.tolist() == [0.0] for values in features.values())
 
-    def test_what_is_put_is_found_after_the_commit(self, index: LexicalIndex) -> None:
+    def test_what_is_put_is_found_after_the_commit(self, index: KeywordIndex) -> None:
         index.put([(7, 3, SOME, entry("apple berry"))])
         assert index.search(asked("apple"), EVERYTHING, 5).ids == ()
         index.commit(4)
@@ -95,7 +95,7 @@ class LexicalContract:
         assert (ranking.source, ranking.ids, ranking.status) == ("keyword", (7,), "ok")
         assert (index.count(), index.tally(), index.generation) == (1, {3: 1}, 4)
 
-    def test_a_document_can_be_replaced_within_one_commit(self, index: LexicalIndex) -> None:
+    def test_a_document_can_be_replaced_within_one_commit(self, index: KeywordIndex) -> None:
         index.put([(7, 3, SOME, entry("apple")), (8, 3, SOME, entry("apple"))])
         index.commit(1)
         index.delete([3])
@@ -105,7 +105,7 @@ class LexicalContract:
         assert index.search(asked("berry"), EVERYTHING, 5).ids == (7,)
         assert index.count() == 1
 
-    def test_single_entries_of_a_document_that_stays_can_go(self, index: LexicalIndex) -> None:
+    def test_single_entries_of_a_document_that_stays_can_go(self, index: KeywordIndex) -> None:
         index.put([(7, 3, SOME, entry("apple")), (8, 3, SOME, entry("apple"))])
         index.commit(1)
         index.put([(9, 4, SOME, entry("apple"))])
@@ -115,7 +115,7 @@ class LexicalContract:
         assert index.search(asked("apple"), EVERYTHING, 5).ids == (7,)
         assert index.tally() == {3: 1}
 
-    def test_a_rollback_forgets_what_wasn_t_committed(self, index: LexicalIndex) -> None:
+    def test_a_rollback_forgets_what_wasn_t_committed(self, index: KeywordIndex) -> None:
         index.rollback()
         index.put([(7, 3, SOME, entry("apple"))])
         index.commit(1)
@@ -127,7 +127,7 @@ class LexicalContract:
         assert index.search(asked("apple"), EVERYTHING, 5).ids == (7, 9)
         assert index.tally() == {3: 1, 5: 1}
 
-    def test_clearing_leaves_nothing(self, index: LexicalIndex) -> None:
+    def test_clearing_leaves_nothing(self, index: KeywordIndex) -> None:
         index.put([(1, 1, SOME, entry("apple"))])
         index.commit(9)
         index.clear()
@@ -145,7 +145,7 @@ class LexicalContract:
         assert index.search(asked("apple"), EVERYTHING, 5).ids == (1,)
         index.close()
 
-    def test_a_closed_index_says_so(self, index: LexicalIndex) -> None:
+    def test_a_closed_index_says_so(self, index: KeywordIndex) -> None:
         index.close()
         with pytest.raises(Unavailable, match="closed"):
             index.search(asked("apple"), EVERYTHING, 5)
@@ -191,7 +191,7 @@ class LexicalContract:
         assert list(ranking.scores) == sorted(ranking.scores, reverse=True)
         index.close()
 
-    def test_a_text_with_all_terms_scores_above_one_with_half_of_them(self, index: LexicalIndex) -> None:
+    def test_a_text_with_all_terms_scores_above_one_with_half_of_them(self, index: KeywordIndex) -> None:
         index.put([(n, n, SOME, entry(f"filler{n}")) for n in range(1, 20)])
         index.put([(20, 20, SOME, entry("apple berry")), (21, 21, SOME, entry("apple other"))])
         index.commit(1)
@@ -200,7 +200,7 @@ class LexicalContract:
         lone = index.search(asked("apple", "unheard"), EVERYTHING, 5)
         assert max(lone.scores) < 0.5 < ranking.scores[0] + 0.3
 
-    def test_identifiers_are_looked_for_whole(self, index: LexicalIndex) -> None:
+    def test_identifiers_are_looked_for_whole(self, index: KeywordIndex) -> None:
         index.put([(1, 1, SOME, entry("read", identifiers="ray.read ray.write")), (2, 2, SOME, entry("read"))])
         index.commit(1)
         ranking = index.search(asked("read", identifiers=("ray.read",)), EVERYTHING, 5)
@@ -209,7 +209,7 @@ class LexicalContract:
 
     # -- demands ---------------------------------------------------------------------------------------------------
 
-    def test_phrases_must_occur_in_order_in_one_field(self, index: LexicalIndex) -> None:
+    def test_phrases_must_occur_in_order_in_one_field(self, index: KeywordIndex) -> None:
         index.put(
             [
                 (1, 1, SOME, entry("apple berry cherry")),
@@ -225,7 +225,7 @@ class LexicalContract:
         both = asked("apple", phrases=[("apple", "berry"), ("cherry",)])
         assert index.search(both, EVERYTHING, 9).ids == (1,)
 
-    def test_excluded_words_must_not_occur_anywhere(self, index: LexicalIndex) -> None:
+    def test_excluded_words_must_not_occur_anywhere(self, index: KeywordIndex) -> None:
         index.put(
             [
                 (1, 1, SOME, entry("apple berry")),
@@ -239,7 +239,7 @@ class LexicalContract:
         assert index.search(asked("apple", excluded=["berry"]), EVERYTHING, 9).ids == (2,)
         assert index.search(asked(excluded=["berry"]), EVERYTHING, 9).ids == ()
 
-    def test_an_excluded_phrase_must_not_occur_in_order_in_one_field(self, index: LexicalIndex) -> None:
+    def test_an_excluded_phrase_must_not_occur_in_order_in_one_field(self, index: KeywordIndex) -> None:
         index.put(
             [
                 (1, 1, SOME, entry("apple berry cherry")),
@@ -253,7 +253,7 @@ class LexicalContract:
         both = asked("apple", excluded=["cherry"], excluded_phrases=[("apple", "berry"), ("not", "there")])
         assert index.search(both, EVERYTHING, 9).ids == (4,)
 
-    def test_given_chunks_are_held_against_the_demands_whatever_else_they_say(self, index: LexicalIndex) -> None:
+    def test_given_chunks_are_held_against_the_demands_whatever_else_they_say(self, index: KeywordIndex) -> None:
         index.put(
             [
                 (4, 1, SOME, entry("apple berry cherry")),
@@ -325,7 +325,7 @@ class LexicalContract:
         catalog.close()
 
     @pytest.mark.parametrize("many", [3, 700])
-    def test_single_chunks_can_be_selected_few_or_many(self, index: LexicalIndex, many: int) -> None:
+    def test_single_chunks_can_be_selected_few_or_many(self, index: KeywordIndex, many: int) -> None:
         index.put([(n, 1 + n // 10, SOME, entry("apple")) for n in range(1, 1001)])
         index.commit(1)
         chosen = list(range(2, 2 + many))
@@ -333,7 +333,7 @@ class LexicalContract:
         assert sorted(ranking.ids) == chosen
         assert index.search(asked("apple"), single_chunks([], 1000), 10).ids == ()
 
-    def test_a_filter_that_most_pass_still_finds_the_few_best_of_them(self, index: LexicalIndex) -> None:
+    def test_a_filter_that_most_pass_still_finds_the_few_best_of_them(self, index: KeywordIndex) -> None:
         index.put([(n, 1, SOME, entry("apple apple")) for n in range(1, 401)])
         index.put([(n, 2, SOME, entry("apple other")) for n in range(401, 801)])
         index.commit(1)
@@ -346,7 +346,7 @@ class LexicalContract:
 
     # -- features and words ----------------------------------------------------------------------------------------
 
-    def test_features_agree_with_the_search_in_the_order_asked_for(self, index: LexicalIndex) -> None:
+    def test_features_agree_with_the_search_in_the_order_asked_for(self, index: KeywordIndex) -> None:
         index.put(
             [
                 (1, 1, SOME, entry("apple apple berry", title="apple", headings="x", path="api", identifiers="a.b")),
@@ -369,7 +369,7 @@ class LexicalContract:
         assert (features["path"] > 0).tolist() == [False, True, False, False, True]
         assert all(values.dtype == np.float32 for values in features.values())
 
-    def test_without_terms_or_chunks_features_are_zeros(self, index: LexicalIndex) -> None:
+    def test_without_terms_or_chunks_features_are_zeros(self, index: KeywordIndex) -> None:
         index.put([(1, 1, SOME, entry("apple"))])
         index.commit(1)
         none = index.features(asked(), np.array([1], dtype=np.int64))
@@ -377,7 +377,7 @@ class LexicalContract:
         empty = index.features(asked("apple"), np.empty(0, dtype=np.int64))
         assert all(len(values) == 0 for values in empty.values())
 
-    def test_vocabulary_gives_the_most_frequent_terms_first(self, index: LexicalIndex) -> None:
+    def test_vocabulary_gives_the_most_frequent_terms_first(self, index: KeywordIndex) -> None:
         index.put(
             [(n, n, SOME, entry(body)) for n, body in enumerate(["pod", "pods pod", "pod port", "port", "other"])]
         )
@@ -386,7 +386,7 @@ class LexicalContract:
         assert index.vocabulary("po", 9) == ["pod", "port", "pods"]
         assert index.vocabulary("zz", 9) == []
 
-    def test_vocabulary_gives_the_most_frequent_identifiers_first(self, index: LexicalIndex) -> None:
+    def test_vocabulary_gives_the_most_frequent_identifiers_first(self, index: KeywordIndex) -> None:
         for number, names in enumerate(["max_age e42", "max_age", "max_age --all", "--all", ""], start=1):
             index.put([(number, number, SOME, entry("some words", identifiers=names))])
         index.commit(1)
@@ -395,7 +395,7 @@ class LexicalContract:
         assert index.vocabulary("e", 9, identifiers=True) == ["e42"]
         assert index.vocabulary("words", 9, identifiers=True) == []
 
-    def test_terms_occur_that_any_field_but_the_identifiers_holds(self, index: LexicalIndex) -> None:
+    def test_terms_occur_that_any_field_but_the_identifiers_holds(self, index: KeywordIndex) -> None:
         index.put([(1, 1, SOME, entry("apple it's", title="berry", headings="cherry", path="date", identifiers="a.b"))])
         assert index.frequencies(["apple"]) == {}
         index.commit(1)
@@ -405,7 +405,7 @@ class LexicalContract:
 
     # -- states ----------------------------------------------------------------------------------------------------
 
-    def test_searches_see_whole_commits_while_another_thread_writes(self, index: LexicalIndex) -> None:
+    def test_searches_see_whole_commits_while_another_thread_writes(self, index: KeywordIndex) -> None:
         index.put([(n, 1, SOME, entry("apple")) for n in range(1, 6)])
         index.commit(1)
         wrong: list[int] = []

@@ -19,8 +19,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from librarian.vocabulary.protocols import VectorStore
-from librarian.vocabulary.types import WINDOWS_PER_CHUNK, Filters, Ids, Selection, Vector, Vectors
+from librarian.models import WINDOWS_PER_CHUNK, Filters, Ids, Selection, Vector, Vectors
+from librarian.vector_stores.base import VectorStore
 
 EVERYTHING = Selection(Filters(), None, 0)
 

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import psutil
 
-from librarian.models.store import ModelStore
+from librarian.embeddings.model_files import ModelStore
 
 from .blocks import REPOSITORY, SHELL, Block, of
 
 COMMAND = """#!/bin/sh
-exec '{python}' -m librarian.cli "$@"
+exec '{python}' -m librarian.cli.main "$@"
 """
 PATIENCE_S = 300.0
 PAGES = ("tutorial/first-library", "guide/connecting-hosts", "guide/troubleshooting", "reference/formats")
@@ -106,7 +106,7 @@ class Stage:
         serving = [
             process
             for process in psutil.process_iter(["cmdline"])
-            if "librarian.serve" in (command := process.info["cmdline"] or ())
+            if "librarian.daemon.serve" in (command := process.info["cmdline"] or ())
             and any(part.startswith(str(self.folder)) for part in command)
         ]
         for keeper in serving:

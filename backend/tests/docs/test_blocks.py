@@ -20,12 +20,12 @@ from typing import Any
 import pytest
 import typer.main
 
-from librarian.models.store import ModelStore
-from librarian.reading.parsers import PARSERS
+from librarian.cli import connect
+from librarian.cli.search import app
+from librarian.embeddings.model_files import ModelStore
+from librarian.models import SourceFile
+from librarian.parsing.registry import PARSERS
 from librarian.settings import Settings
-from librarian.terminal import hosts
-from librarian.terminal.commands import app
-from librarian.vocabulary.types import SourceFile
 
 from . import blocks
 from .stage import Stage
@@ -83,12 +83,12 @@ def test_a_json_block_is_settings_or_a_hosts_entry(block: blocks.Block, tmp_path
     assert content.keys() <= HOSTS
     [(section, entries)] = content.items()
     entry = entries["librarian"]
-    server = hosts.Server([entry.get("command", ""), *entry.get("args", [])], entry.get("url"))
-    of_section = [host for host in hosts.HOSTS.values() if host.section == section]
-    assert any(json.loads(hosts.snippet(host, server)) == content for host in of_section if _takes(host, server))
+    server = connect.Server([entry.get("command", ""), *entry.get("args", [])], entry.get("url"))
+    of_section = [host for host in connect.HOSTS.values() if host.section == section]
+    assert any(json.loads(connect.snippet(host, server)) == content for host in of_section if _takes(host, server))
 
 
-def _takes(host: hosts.Host, server: hosts.Server) -> bool:
+def _takes(host: connect.Host, server: connect.Server) -> bool:
     return not host.toml and not (host.name == "claude-desktop" and server.url)
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from librarian.assembly import Librarian
-from librarian.finding.ranker import EVIDENCE, READ, shipped
-from librarian.models.store import ModelStore
-from librarian.vocabulary.wire import Result
+from librarian.bootstrap import Librarian
+from librarian.embeddings.model_files import ModelStore
+from librarian.schemas import Result
+from librarian.search.ranker import EVIDENCE, READ, shipped
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "librarian" / "explanation" / "ranking.md"
 MEANINGS = {

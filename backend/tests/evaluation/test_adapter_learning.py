@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from librarian.evaluation import adapter_learning
-from librarian.evaluation.adapter_learning import TEMPERATURE, Examples, learned
-from librarian.vocabulary.types import Vectors
+from librarian.models import Vectors
+from librarian.tuning import query_adapter
+from librarian.tuning.query_adapter import TEMPERATURE, Examples
+from librarian.tuning.query_adapter import train_adapter as learned
 
 DIMENSION = 24
 
@@ -60,7 +61,7 @@ def test_the_gradient_is_that_of_the_loss() -> None:
     given, _ = examples(30)
     given.answers[:, 1] = given.among[:, 1] >= 0  # some have two answers
     matrix = np.random.default_rng(1).standard_normal((DIMENSION, DIMENSION)).astype(np.float32) / 20
-    slope = adapter_learning._slope(given, np.arange(len(given)), matrix)
+    slope = query_adapter._slope(given, np.arange(len(given)), matrix)
     for row, column in ((0, 0), (3, 17), (20, 5)):
         step = np.zeros_like(matrix)
         step[row, column] = 1e-3

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from librarian.assembly import Librarian
-from tests.models.chat_server import ChatServer
+from librarian.bootstrap import Librarian
+from tests.embeddings.chat_server import ChatServer
 
 Benchmark = Callable[[str], ModuleType]
 

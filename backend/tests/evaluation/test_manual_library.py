@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from librarian.assembly import Librarian
-from librarian.evaluation.own_questions import OwnQuestion, of_headings, sample
-from librarian.vocabulary.types import Document
-from tests.finding.shown import unclosed
+from librarian.bootstrap import Librarian
+from librarian.models import Document
+from librarian.tuning.own_questions import OwnQuestion, of_headings, sample
+from tests.search.shown import unclosed
 
 MANUAL = Path(__file__).resolve().parents[3] / "docs"
 

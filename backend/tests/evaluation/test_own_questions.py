@@ -13,9 +13,9 @@ from dataclasses import replace
 
 import pytest
 
-from librarian.evaluation.judgments import Judged
-from librarian.evaluation.own_questions import OwnQuestion, of_headings, of_links, sample
-from librarian.vocabulary.types import Document, Heading, Link
+from librarian.evaluation.judgments import RankedCandidates
+from librarian.models import Document, Heading, Link
+from librarian.tuning.own_questions import OwnQuestion, of_headings, of_links, sample
 
 
 def page(file_path: str, *links: tuple[str, str], headings: tuple[str, ...] = ()) -> Document:
@@ -135,7 +135,9 @@ def test_thousands_of_numbered_folders_are_no_versions(count: int, questions: in
 
 
 def test_samples_repeat() -> None:
-    questions = [OwnQuestion(Judged(str(n), f"q{n}", {f"{n % 7}": 1}), frozenset(), "links") for n in range(40)]
+    questions = [
+        OwnQuestion(RankedCandidates(str(n), f"q{n}", {f"{n % 7}": 1}), frozenset(), "links") for n in range(40)
+    ]
     assert sample(questions, 10) == sample(questions, 10)
     assert len(sample(questions, 10)) == 10
     assert sample(questions, 100) == questions

@@ -1,6 +1,6 @@
 """What is shown of real pages, for real questions, where the archives are at hand.
 
-* every snippet of the pages that answer judged questions keeps the promises of `tests/finding/shown.py`, by words
+* every snippet of the pages that answer judged questions keeps the promises of `tests/search/shown.py`, by words
   (all questions, and by meaning too: `benchmarks/snippets.py`)
 """
 
@@ -12,13 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from librarian.assembly import Librarian
+from librarian.bootstrap import Librarian
 from librarian.evaluation.judgments import load
-from librarian.finding.explain import Analyst
-from librarian.language.analyzer import StandardAnalyzer
-from librarian.vocabulary.protocols import Budget
-from librarian.vocabulary.types import Query
-from tests.finding.shown import as_searched, faults
+from librarian.models import Deadline, Query
+from librarian.search.explain import Analyst
+from librarian.text.analyzer import StandardAnalyzer
+from tests.search.shown import as_searched, faults
 
 PAGES = 60
 
@@ -58,7 +57,7 @@ def test_what_is_shown_of_real_pages_keeps_its_promises(tmp_path: Path, name: st
         analyst = library._parts.analyst
         assert isinstance(analyst, Analyst)
         for question in questions:
-            outcome = analyst.engine.search(Query(question.text, mode="keyword", max_results=5), Budget())
+            outcome = analyst.engine.search(Query(question.text, mode="keyword", max_results=5), Deadline())
             hits, analyzed = outcome.hits, analyzer.query(as_searched(outcome))
             seen += len(hits)
             with library._parts.catalog.read() as reader:

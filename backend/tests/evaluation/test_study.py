@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from librarian.assembly import Librarian
-from librarian.vocabulary.errors import CallerError
+from librarian.bootstrap import Librarian
+from librarian.errors import CallerError
 
 TOPICS = ("rolling back", "scaling out", "storing data", "rotating keys", "reading logs", "routing traffic")
 

@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import psutil
 
-from librarian.assembly import Librarian
-from librarian.keeper import client
-from librarian.keeper.lock import KEEPER, FolderLock
-from tests.doors.raw_host import RawHost, relay
+from librarian.bootstrap import Librarian
+from librarian.daemon import client
+from librarian.files.lock import KEEPER, FolderLock
+from tests.api.raw_host import RawHost, relay
 from tests.reliability.running import Running, until
 
 PATIENCE_S = 120.0

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from hypothesis import strategies as st
 
-from librarian.reading.reader import FileReader
-from librarian.vocabulary.types import ReadResult, SourceFile
+from librarian.models import ReadResult, SourceFile
+from librarian.parsing.reader import FileReader
 
 _W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 _TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"

@@ -20,17 +20,9 @@ from typing import cast
 
 import numpy as np
 
-from librarian.vocabulary.types import (
-    WINDOWS_PER_CHUNK,
-    Filters,
-    StoredChunk,
-    StoredDocument,
-    Vector,
-    Vectors,
-    embedding_prefix,
-)
-from tests.models.fakes import FakeEmbedder
-from tests.shelving.library import Library
+from librarian.models import WINDOWS_PER_CHUNK, Filters, StoredChunk, StoredDocument, Vector, Vectors, embedding_prefix
+from tests.embeddings.fakes import FakeEmbedder
+from tests.storage.library import Library
 
 BATCH = 32  #: passages embedded at once; so many may be lost with a kill
 WORDS = ("wombat", "ocelot", "capybara", "axolotl", "quokka", "numbat", "kakapo", "tapir")
@@ -118,7 +110,7 @@ class Victims:
 
     def __init__(self, target: Callable[..., None] = work) -> None:
         self.context = multiprocessing.get_context("forkserver")
-        self.context.set_forkserver_preload([__name__, "tests.shelving.library"])
+        self.context.set_forkserver_preload([__name__, "tests.storage.library"])
         self.target = target
 
     def kill_after(self, seconds: float, *arguments: object) -> bool:

@@ -15,7 +15,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from librarian.shelving.catalog_schema import MIGRATIONS
+from librarian.storage.schema import MIGRATIONS
 
 FORMATS = Path(__file__).resolve().parents[1] / "golden" / "formats"
 PAGES = {
@@ -30,7 +30,7 @@ WRITTEN = 1_770_000_000  #: seconds since the epoch: when all files were last ch
 
 def main() -> int:
     """Writes the archive of the current format. Returns 1 where there is one already."""
-    from tests.shelving.library import Library
+    from tests.storage.library import Library
 
     target = FORMATS / f"{len(MIGRATIONS)}.tar.gz"
     if target.exists():

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from librarian.assembly import Librarian
-from librarian.vocabulary.errors import CallerError
-from tests.desk.conftest import write_library
+from librarian.bootstrap import Librarian
+from librarian.errors import CallerError
+from tests.library.conftest import write_library
 
 PIECES = (
     *('"', "'", "`", "-", "+", "~", "^", "*", "?", "(", ")", "[", "]", "{", "}", "/", "\\", ":", "|", "&&", "||", "!"),
@@ -52,7 +52,7 @@ QUERIES = st.one_of(
 )
 
 
-class Asked:
+class VectorRequest:
     """Asks a small library, without embeddings; whatever comes must be an answer or a refusal in words."""
 
     def __init__(self) -> None:

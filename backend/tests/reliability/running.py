@@ -15,7 +15,7 @@ from typing import Any
 
 import psutil
 
-from librarian.keeper import address
+from librarian.daemon import address
 
 BACKEND = Path(__file__).resolve().parents[2]
 PATIENCE_S = 240.0  #: matters only where something is wrong
@@ -41,7 +41,7 @@ class Running:
         *,
         environ: Mapping[str, str] = {},
         http: bool = True,
-        program: Sequence[str] = ("-m", "librarian.serve"),
+        program: Sequence[str] = ("-m", "librarian.daemon.serve"),
     ) -> None:
         self.folder = folder
         self.config = folder / "config.json"

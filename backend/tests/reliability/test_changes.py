@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from librarian.language.analyzer import StandardAnalyzer
-from librarian.shelving.indexer_options import IndexerOptions
-from librarian.shelving.watcher import FileWatcher
-from librarian.vocabulary.types import Filters
+from librarian.indexing.options import IndexerOptions
+from librarian.indexing.watcher import FileWatcher
+from librarian.models import Filters
+from librarian.text.analyzer import StandardAnalyzer
 from tests.reliability.running import until
-from tests.shelving.library import Library
+from tests.storage.library import Library
 
 BURST = 1000
 OPTIONS = IndexerOptions(processes=0, embedding_processes=0, reconcile_s=3600)

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from librarian.shelving.upkeep import Listeners, Tally, Upkeep
-from tests.shelving.library import Library
+from librarian.indexing.scheduler import IndexScheduler, Listeners, Tally
+from tests.storage.library import Library
 
 
 @pytest.fixture
@@ -28,8 +28,8 @@ def library(tmp_path: Path) -> Iterator[Library]:
     made.close()
 
 
-def upkeep(library: Library) -> Upkeep:
-    return Upkeep(library.indexer, library.catalog, library.archive, None, listeners=Listeners(), tally=Tally())
+def upkeep(library: Library) -> IndexScheduler:
+    return IndexScheduler(library.indexer, library.catalog, library.archive, None, listeners=Listeners(), tally=Tally())
 
 
 def secretly(library: Library) -> None:

@@ -22,15 +22,15 @@ from pathlib import Path
 import httpx
 import pytest
 
-from librarian.assembly import Librarian
-from librarian.keeper.lock import FolderLock
-from librarian.shelving.catalog import SqliteCatalog
-from librarian.shelving.vectors.chroma import ChromaStore
-from librarian.vocabulary.errors import Damaged, LibrarianError
-from librarian.vocabulary.protocols import VectorStore
+from librarian.bootstrap import Librarian
+from librarian.errors import Damaged, LibrarianError
+from librarian.files.lock import FolderLock
+from librarian.storage.catalog import SqliteCatalog
+from librarian.vector_stores.base import VectorStore
+from librarian.vector_stores.chroma import ChromaStore
 from tests.reliability.killable import page
 from tests.reliability.running import Running, until
-from tests.shelving.library import Library
+from tests.storage.library import Library
 
 BACKEND = Path(__file__).resolve().parents[2]
 
@@ -350,9 +350,9 @@ def test_a_damaged_chroma_folder_is_filled_from_the_archive(tmp_path: Path, harm
 INDEX = """
 import os, resource, signal, sys
 from pathlib import Path
-from librarian.vocabulary.errors import LibrarianError
+from librarian.errors import LibrarianError
 from tests.reliability.test_damage import WithChroma
-from tests.shelving.library import Library
+from tests.storage.library import Library
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 limit, user, kind = int(sys.argv[2]), int(sys.argv[3]), {"exact": Library, "chroma": WithChroma}[sys.argv[4]]
 if user:

@@ -13,14 +13,13 @@ import chromadb
 import numpy as np
 import pytest
 
-from librarian import cli
-from librarian.assembly import Librarian
-from librarian.shelving.lexical_index import TantivyIndex
-from librarian.shelving.vectors.chroma import ChromaStore
-from librarian.shelving.vectors.sqlite_vec import SqliteVecStore
-from librarian.vocabulary.errors import LibrarianError, SetupError
-from librarian.vocabulary.index_folder import claim_index
-from librarian.vocabulary.owned_folder import MARK
+from librarian.bootstrap import Librarian
+from librarian.cli import main
+from librarian.errors import LibrarianError, SetupError
+from librarian.files.owned_folder import MARK, claim_index
+from librarian.storage.keyword_index import TantivyIndex
+from librarian.vector_stores.chroma import ChromaStore
+from librarian.vector_stores.sqlite_vec import SqliteVecStore
 
 WITHOUT_VECTORS: dict[str, object] = {"embeddings.enabled": False, "docs.watch_for_changes": False}
 
@@ -66,7 +65,7 @@ def test_no_command_takes_somebodys_folder_for_its_index(
     docs: Path, documents: Path, command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = content(documents.parent)
-    code = cli.run([*command, "--root", str(docs), "--index", str(documents)])
+    code = main.run([*command, "--root", str(docs), "--index", str(documents)])
     said = capsys.readouterr().err
     assert code == 78, said
     assert f"The folder {documents} isn't empty and Librarian didn't make it" in said

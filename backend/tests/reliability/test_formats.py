@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from librarian.shelving.catalog_rows import text_key
-from librarian.shelving.catalog_schema import MIGRATIONS
-from librarian.vocabulary.errors import SetupError
+from librarian.errors import SetupError
+from librarian.storage.rows import text_key
+from librarian.storage.schema import MIGRATIONS
 from tests.reliability.make_format import FORMATS, PAGES
-from tests.shelving.library import Library
+from tests.storage.library import Library
 
 KEPT = sorted(path.name.removesuffix(".tar.gz") for path in FORMATS.glob("*.tar.gz"))
 

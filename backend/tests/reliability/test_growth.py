@@ -7,16 +7,16 @@ from collections.abc import Callable
 
 import pytest
 
-from librarian.desk.mail_operators import without_operators
-from librarian.finding.hidden_characters import without_hidden
-from librarian.finding.query_router import QueryRouter
-from librarian.language.analyzer import StandardAnalyzer
-from librarian.language.framing import unframed
-from librarian.reading.chunking import StructureChunker
-from librarian.reading.mail.mbox import messages
-from librarian.reading.parsers import ARCHIVES, PARSERS
-from librarian.vocabulary.errors import CallerError, SourceError
-from librarian.vocabulary.types import Document, SourceFile
+from librarian.errors import CallerError, SourceError
+from librarian.models import Document, SourceFile
+from librarian.parsing.chunking import StructureChunker
+from librarian.parsing.email.archives import messages
+from librarian.parsing.registry import ARCHIVES, PARSERS
+from librarian.search.mail_query import without_operators
+from librarian.search.router import QueryRouter
+from librarian.text.analyzer import StandardAnalyzer
+from librarian.text.query_parser import unframed
+from librarian.text.sanitizing import without_hidden
 from tests.reliability.repeats import PATTERNS, PLACES, file_of
 
 FIRST = 4_000  #: characters

@@ -18,17 +18,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from librarian.language.analyzer import StandardAnalyzer
-from librarian.reading.chunking import StructureChunker
-from librarian.reading.parsers import PARSERS
-from librarian.reading.reader import FileReader
-from librarian.reading.scanner import FolderScanner
-from librarian.shelving import refresh
-from librarian.shelving.indexer_options import IndexerOptions
-from librarian.vocabulary.errors import SourceError
-from librarian.vocabulary.types import SourceFile
+from librarian.errors import SourceError
+from librarian.indexing import refresh
+from librarian.indexing.options import IndexerOptions
+from librarian.indexing.scanner import FolderScanner
+from librarian.models import SourceFile
+from librarian.parsing.chunking import StructureChunker
+from librarian.parsing.reader import FileReader
+from librarian.parsing.registry import PARSERS
+from librarian.text.analyzer import StandardAnalyzer
 from tests.reliability.hostile import FAMILIES, Slow, by_chance, by_hand, hostile_files
-from tests.shelving.library import Library, wait_for
+from tests.storage.library import Library, wait_for
 
 LIMITED = IndexerOptions(processes=2, file_timeout_s=8.0, file_memory_mb=1024, embedding_processes=0, nice=0)
 EXAMPLES = 25

@@ -22,7 +22,7 @@ import pytest
 from tests.reliability.handover import hand_over
 from tests.reliability.killable import Victims, assert_nothing_lost, bring_up_to_date, change, opened, page
 from tests.reliability.make_format import FORMATS, PAGES
-from tests.shelving.library import Library
+from tests.storage.library import Library
 
 KILLS = 20
 FILES = 60

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from librarian.log import PLAIN, JsonLines, Plain
+from librarian.daemon.logging_setup import PLAIN, JsonLines, Plain
 
 NAME = "guide\x1b[2J\x9b31m\n2026-01-01 00:00:00,000 ERROR librarian: all is lost\r\u202e.docx"
 

@@ -18,10 +18,10 @@ from typing import Any
 import httpx
 import pytest
 
-from librarian.assembly import Librarian
-from librarian.models.store import ModelStore
-from tests.models import tiny_bert
-from tests.models.embedding_service import Answer, Service
+from librarian.bootstrap import Librarian
+from librarian.embeddings.model_files import ModelStore
+from tests.embeddings import tiny_bert
+from tests.embeddings.embedding_service import Answer, Service
 from tests.reliability import running
 from tests.reliability.running import Running
 

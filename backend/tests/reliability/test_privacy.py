@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from librarian.keeper import address, client
-from librarian.models.store import ModelStore
-from tests.models import tiny_bert
+from librarian.daemon import address, client
+from librarian.embeddings.model_files import ModelStore
+from tests.embeddings import tiny_bert
 
 BACKEND = Path(__file__).resolve().parents[2]
 NOBODY = 65534
@@ -92,11 +92,11 @@ def test_no_other_user_reads_index_or_log_of_a_keeper_or_asks_it(home: Path) -> 
         "docs": {"root_path": "docs"},
         "index": {"path": "index", "workers": 1},
         "embeddings": {"enabled": False},
-        "logging": {"file": "log/librarian.log", "level": "debug"},
+        "logging": {"file": "log/librarian.daemon.logging_setup", "level": "debug"},
     }
     (home / "config.json").write_text(json.dumps(settings))
     environ = {**os.environ, "PYTHONPATH": str(BACKEND), "HOME": str(home)}
-    command = [sys.executable, "-m", "librarian.cli", "index", "--json", "--config", str(home / "config.json")]
+    command = [sys.executable, "-m", "librarian.cli.main", "index", "--json", "--config", str(home / "config.json")]
     try:
         done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=240, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -105,7 +105,7 @@ def test_no_other_user_reads_index_or_log_of_a_keeper_or_asks_it(home: Path) -> 
         folders = [home / name for name in ("index", "log")]
         files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
         names = {path.name for path in files}
-        assert {"catalog.sqlite", "meta.json", "librarian.log", "keeper.json"} <= names
+        assert {"catalog.sqlite", "meta.json", "librarian.daemon.logging_setup", "keeper.json"} <= names
         control = home / "docs" / "p" / "c" / "a.md"
         assert read_by_nobody(found.path, [*files, control]) == [str(control)]
         assert [mode(folder) for folder in (*folders, home / "index" / "keyword")] == [0o700] * 3

@@ -23,7 +23,7 @@ import librarian
 MOUNT = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && shift && exec "$@"'
 ASKING = """
 import json, sys
-from librarian.assembly import Librarian
+from librarian.bootstrap import Librarian
 with Librarian.open(root=sys.argv[1], index=sys.argv[2], **{"embeddings.enabled": False}) as library:
     library.wait_until_ready(30)
     found = [result.file_path for result in library.search("rotate a token").results]
@@ -37,9 +37,9 @@ import os, sys
 from contextlib import suppress
 from pathlib import Path
 import numpy as np
-from librarian.shelving.vectors.chroma import ChromaStore
-from librarian.vocabulary.errors import Unavailable
-from librarian.vocabulary.types import Filters, Selection
+from librarian.vector_stores.chroma import ChromaStore
+from librarian.errors import Unavailable
+from librarian.models import Filters, Selection
 disk = Path(sys.argv[1])
 rows = np.eye(64, dtype=np.float32)
 store = ChromaStore(disk / "chroma", "documents", 64)
@@ -98,7 +98,17 @@ def test_an_index_on_a_read_only_mount_is_refused_in_words_and_stays(docs: Path,
     made = ended(sys.executable, "-c", ASKING, str(docs), str(index))
     assert made.returncode == 0, made.stderr
     before = {path: path.stat().st_size for path in index.rglob("*") if path.is_file()}
-    command = [sys.executable, "-m", "librarian.cli", "search", "rotate", "--root", str(docs), "--index", str(index)]
+    command = [
+        sys.executable,
+        "-m",
+        "librarian.cli.main",
+        "search",
+        "rotate",
+        "--root",
+        str(docs),
+        "--index",
+        str(index),
+    ]
     asked = mounted(index, *command)
     assert asked.returncode == 78
     assert f"The index folder {index} can't be written: Read-only file system." in asked.stderr

@@ -23,8 +23,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from librarian.assembly import Librarian
-from tests.desk.conftest import write_library
+from librarian.bootstrap import Librarian
+from tests.library.conftest import write_library
 from tests.reliability.running import Running, until
 
 TOKEN = "tok-7f3a9c-geheim"
@@ -316,7 +316,7 @@ def test_every_search_has_its_lines_in_the_log(server: Running, url: str) -> Non
         other = asking.get("/api/search", params={"q": "thirty days"})
     assert answer.headers["x-request-id"] == "order-66"
     assert len(other.headers["x-request-id"]) == 8
-    log = server.index / "librarian.log"
+    log = server.index / "librarian.daemon.logging_setup"
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     mine = [line for line in lines if line.get("request") == "order-66"]
@@ -328,7 +328,7 @@ def test_every_search_has_its_lines_in_the_log(server: Running, url: str) -> Non
 
 
 def test_a_hangup_takes_over_what_can_be_and_wrong_settings_change_nothing(server: Running, url: str) -> None:
-    log, begun = server.index / "librarian.log", server.settings["search"]
+    log, begun = server.index / "librarian.daemon.logging_setup", server.settings["search"]
     server.write_settings(security={"token": "another"}, search={"rrf_k": 61, "cache": {"enabled": False}})
     server.process.send_signal(signal.SIGHUP)
     until(lambda: get(url, "/api/products", "another").status_code == 200, "the new token")
@@ -366,9 +366,9 @@ def test_a_server_told_to_stop_ends_streams_and_a_running_index_in_time(tmp_path
 
 HANGING = """
 import threading
-from librarian.desk import Librarian
-from librarian.ending import leave
-from librarian.serve import main
+from librarian.library import Librarian
+from librarian.daemon.shutdown import leave
+from librarian.daemon.serve import main
 Librarian.close = lambda self: threading.Event().wait(120)
 leave(main())
 """

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from librarian.language.analyzer import StandardAnalyzer
-from librarian.reading.chunking import StructureChunker
-from librarian.reading.reader import FileReader
-from librarian.vocabulary.errors import SourceError
-from librarian.vocabulary.types import SourceFile
-from tests.shelving.library import Library
+from librarian.errors import SourceError
+from librarian.models import SourceFile
+from librarian.parsing.chunking import StructureChunker
+from librarian.parsing.reader import FileReader
+from librarian.text.analyzer import StandardAnalyzer
+from tests.storage.library import Library
 
 FILES = 12
 RACE_S = 2.0

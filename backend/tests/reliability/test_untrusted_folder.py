@@ -21,9 +21,9 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from librarian.keeper import client
-from librarian.terminal.commands import app
-from librarian.vocabulary.errors import LibrarianError
+from librarian.cli.search import app
+from librarian.daemon import client
+from librarian.errors import LibrarianError
 
 BACKEND = Path(__file__).resolve().parents[2]
 SECRET = "sk-USERSECRET"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from librarian.vocabulary.visible import hides, visible, visible_within
+from librarian.text.sanitizing import hides, visible, visible_within
 
 KEPT = "\t\n\r"
 WIDTHLESS = "\u061c\u200b\u200e\u200f\u2060\ufeff"

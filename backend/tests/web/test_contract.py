@@ -2,7 +2,7 @@
 
 Two of its checks are left out on purpose: that everything a schema allows is accepted (a product must exist, dates must
 be dates, arguments of mails don't go with documents), and that everything it forbids is refused (`"7"` is 7, null is
-"not given"; `vocabulary/arguments.py`).
+"not given"; `schemas.py`).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from librarian.assembly import Librarian
+from librarian.bootstrap import Librarian
 from librarian.web.app import build_app
-from tests.desk.conftest import write_library
-from tests.doors.serving import served
+from tests.api.serving import served
+from tests.library.conftest import write_library
 
 pytest.importorskip("schemathesis", reason="schemathesis isn't installed: pip install -r requirements-dev.txt")
 

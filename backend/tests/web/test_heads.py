@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from librarian.api.http_limits import protocol
+from librarian.api.security import Rules
 from librarian.web.app import build_app
-from librarian.web.heads import protocol
-from librarian.web.security import Rules
-from tests.doors.fake_desk import FakeDesk
-from tests.doors.serving import served
+from tests.api.fake_desk import FakeDesk
+from tests.api.serving import served
 
 ASKED = b"GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n"
 POSTED = b"POST %b HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"

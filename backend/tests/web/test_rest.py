@@ -16,13 +16,12 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-from librarian.mcp_server.app import McpDoor
-from librarian.vocabulary.arguments import Counts
-from librarian.vocabulary.calls import Calls
-from librarian.vocabulary.verbs import VERBS
+from librarian.api.calls import Calls
+from librarian.api.mcp_transports import McpServer
+from librarian.schemas import VERBS, Counts
 from librarian.web.app import build_app
-from tests.doors.fake_desk import FakeDesk
-from tests.doors.serving import served
+from tests.api.fake_desk import FakeDesk
+from tests.api.serving import served
 
 
 @pytest.fixture(scope="module")
@@ -250,7 +249,7 @@ def test_what_the_library_says_is_kept_in_no_cache(client: httpx.Client, path: s
 def test_health_is_answered_and_a_full_queue_says_busy_while_every_thread_is_taken() -> None:
     desk = FakeDesk()
     calls = Calls(threads=1, queue=0)
-    app = build_app(desk, door=McpDoor(desk, calls=calls))
+    app = build_app(desk, door=McpServer(desk, calls=calls))
     with served(app) as url, httpx.Client(base_url=url, timeout=20) as client, ThreadPoolExecutor(1) as pool:
         blocked = pool.submit(client.get, "/api/search", params={"q": "block"})
         assert desk.blocking.wait(10)

@@ -19,11 +19,11 @@ from typing import Any
 import httpx
 import pytest
 
-from librarian.assembly import Librarian
-from librarian.models.store import ModelStore
+from librarian.bootstrap import Librarian
+from librarian.embeddings.model_files import ModelStore
 from librarian.web.app import build_app
-from tests.doors.serving import served
-from tests.models.chat_server import ChatServer
+from tests.api.serving import served
+from tests.embeddings.chat_server import ChatServer
 
 KEY = "sk-very-secret-key"
 QUESTION = "how can somebody give their goods back to us"

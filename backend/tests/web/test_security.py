@@ -22,11 +22,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from librarian.api.security import Guard, RateLimit, Rules
 from librarian.settings import RESERVED_PATHS
 from librarian.web.app import OPEN_PATHS, build_app
-from librarian.web.security import Guard, RateLimit, Rules
-from tests.doors.fake_desk import FakeDesk
-from tests.doors.serving import served
+from tests.api.fake_desk import FakeDesk
+from tests.api.serving import served
 
 PATHS = [
     "/",

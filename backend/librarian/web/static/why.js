@@ -1,7 +1,7 @@
 // Why a result is where it is: its points, source by source, as a bar and as a table.
 import { el } from "./dom.js";
 
-// What the ranker calls its sources (finding/features.py), in plain words and one colour a family.
+// What the ranker calls its sources (search/features.py), in plain words and one colour a family.
 const SOURCES = {
   keyword: ["words", 1], keyword_further: ["words, further passages", 1], keyword_place: ["words, rank", 1],
   semantic: ["meaning", 2], semantic_further: ["meaning, further passages", 2], semantic_place: ["meaning, rank", 2],

@@ -1,0 +1,1 @@
+"""MCP and REST over HTTP, Server-Sent Events and stdio."""

@@ -1,0 +1,78 @@
+"""How doors call a synchronous desk from an event loop: in a few threads, bounded, and cancellable.
+
+What this isn't: a place for rules about searching. It knows no verb.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from ..errors import Busy
+from ..models import REQUEST, Deadline, new_id
+
+T = TypeVar("T")
+
+
+class Calls:
+    """Threads of our own that all doors of a process share, whatever event loop they run in.
+
+    Own threads rather than a loop's default pool, because the MCP SDK and file serving use that one, and because a
+    cancelled call keeps its thread until its verb notices: that must count against the limit.
+
+    Args:
+        threads: calls that run at the same time.
+        queue: calls that may wait for a thread; one more is answered `Busy`.
+        timeout_s: after so many seconds a call's budget ends.
+    """
+
+    def __init__(self, threads: int = 4, queue: int = 64, timeout_s: float = 120.0) -> None:
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="desk")
+        self._most = threads + queue
+        self._timeout_ms = timeout_s * 1000
+        self._lock = threading.Lock()
+        self._pending = 0
+
+    @property
+    def pending(self) -> int:
+        """Calls that run or wait."""
+        return self._pending
+
+    async def run(self, work: Callable[[Deadline], T]) -> T:
+        """`work(budget)` in a thread. Cancelling the awaiting task cancels the budget.
+
+        Raises whatever the work raises, and `Busy` where the queue is full.
+        """
+        with self._lock:
+            if self._pending >= self._most:
+                raise Busy(
+                    f"Librarian is busy: {self._pending} requests are being answered or waiting.",
+                    hint="Try again in a second.",
+                )
+            self._pending += 1
+        budget = Deadline.of_ms(self._timeout_ms)
+        try:
+            context = contextvars.copy_context()
+            if not context.get(REQUEST):
+                context.run(REQUEST.set, new_id())
+            future = self._executor.submit(context.run, work, budget)
+        except BaseException:
+            self._left(None)
+            raise
+        future.add_done_callback(self._left)
+        try:
+            return await asyncio.wrap_future(future)
+        finally:
+            budget.cancelled.set()
+
+    def _left(self, _: object) -> None:
+        with self._lock:
+            self._pending -= 1
+
+    def close(self) -> None:
+        """End the threads once their calls have ended; calls that wait are dropped."""
+        self._executor.shutdown(wait=True, cancel_futures=True)

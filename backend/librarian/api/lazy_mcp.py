@@ -1,0 +1,130 @@
+"""The MCP door of a server that already answers others: importing the SDK takes a quarter of a start."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from starlette.routing import BaseRoute, Route, Router
+from starlette.types import Receive, Scope, Send
+
+from ..models import Observer
+from .calls import Calls
+
+if TYPE_CHECKING:
+    from .mcp_transports import McpServer
+
+logger = logging.getLogger(__name__)
+
+MESSAGES = "/messages/"  #: where clients of the SSE transport post
+LATEST_S = 1.0  #: when the door is made at the latest, though others are still being answered
+LOOK_S = 0.05  #: how often is looked whether they are
+
+
+class LazyMcpServer:
+    """Serves as the `McpServer` that is made and run behind the body of `run`; who comes before it is there waits.
+
+    Args:
+        make: builds the door, given the threads to share with other doors. Called once, in another thread.
+    """
+
+    def __init__(self, make: Callable[[Calls], McpServer]) -> None:
+        self._make = make
+        self.calls = Calls()
+        self.observe: Observer | None = None
+        self._wanted = asyncio.Event()
+        self._door: asyncio.Future[McpServer] | None = None
+
+    @contextlib.asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Serve requests while the body runs. Raises at its end what kept the door from opening or closing."""
+        self._door, ending = asyncio.get_running_loop().create_future(), asyncio.Event()
+        serving = asyncio.create_task(self._serve(self._door, ending))
+        try:
+            yield
+        finally:
+            ending.set()
+            self._wanted.set()  # nothing is left to wait for
+            await serving
+            self.calls.close()
+
+    async def _serve(self, coming: asyncio.Future[McpServer], ending: asyncio.Event) -> None:
+        await self._others_first()
+        if ending.is_set():
+            coming.cancel()
+            return
+        try:
+            door = await asyncio.to_thread(self._make, self.calls)
+            door.observe = self.observe
+            async with door.run():
+                coming.set_result(door)
+                await ending.wait()
+        except Exception as error:
+            logger.exception("MCP can't be served")
+            if not coming.done():
+                coming.set_exception(error)
+                coming.exception()  # told to whoever waits for the door; nobody may
+            raise
+
+    async def _others_first(self) -> None:
+        """Wait while others are being answered, from whom importing would take the interpreter, till MCP is asked."""
+        loop = asyncio.get_running_loop()
+        latest = loop.time() + LATEST_S
+        while not self._wanted.is_set() and loop.time() < latest:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wanted.wait(), LOOK_S)
+            if not self.calls.pending:
+                return
+
+    async def _come(self) -> McpServer:
+        assert self._door is not None, "used outside of run()"
+        self._wanted.set()
+        return await asyncio.shield(self._door)
+
+    @property
+    def _here(self) -> McpServer | None:
+        """The door, once it is open."""
+        coming = self._door
+        if coming is None or not coming.done() or coming.cancelled() or coming.exception():
+            return None
+        return coming.result()
+
+    @property
+    def streams(self) -> int:
+        """How many `/sse` streams are open."""
+        return self._here.streams if self._here else 0
+
+    def end_streams(self) -> None:
+        """As the door's."""
+        if self._here:
+            self._here.end_streams()
+
+    async def serve_lines(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """As the door's."""
+        try:
+            door = await self._come()
+        except BaseException:
+            writer.close()
+            raise
+        await door.serve_lines(reader, writer)
+
+    def routes(self, endpoint: str = "/mcp") -> list[BaseRoute]:
+        """As the door's."""
+        later = _Later(self._come, endpoint)
+        return [Route(path, endpoint=later) for path in (endpoint, "/sse", f"{MESSAGES}{{rest:path}}")]
+
+
+class _Later:
+    """A raw ASGI application that is the door's routes, once there is a door."""
+
+    def __init__(self, come: Callable[[], Awaitable[McpServer]], endpoint: str) -> None:
+        self._come, self._endpoint = come, endpoint
+        self._router: Router | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._router is None:
+            self._router = Router(routes=(await self._come()).routes(self._endpoint))
+        await self._router(scope, receive, send)

@@ -1,0 +1,313 @@
+"""The MCP server over one desk: Streamable HTTP, the older SSE transport, and JSON lines.
+
+Every transport serves the same object, in both protocol eras (with a handshake up to 2025-11-25, without one since
+2026-07-28). HTTP is stateless: a client survives a restart and no session can leak.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+import anyio
+from mcp import types
+from mcp.server.lowlevel import NotificationOptions
+from mcp.server.runner import serve_dual_era_loop
+from mcp.server.sse import SseServerTransport
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.message import SessionMessage
+from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.types import Receive, Scope, Send
+
+from ..models import Observer
+from ..schemas import Counts, Desk
+from ..text.sanitizing import visible
+from .calls import Calls
+from .lazy_mcp import MESSAGES
+from .mcp import Connection, Handlers
+from .request_sanitizing import RequestSanitizer, mended, without_id
+from .tools import build_tools
+
+logger = logging.getLogger(__name__)
+
+LONGEST_LINE = 4 * 1024 * 1024  #: bytes; the SDK's limit for a request over HTTP
+
+
+class McpServer:
+    """All of MCP for one process. Use it inside `async with door.run():`, once.
+
+    Args:
+        desk: who answers.
+        toolsets: names of further sets of tools, see `tools.TOOLSETS`.
+        counts: how many results the settings allow, which the tools' schemas say.
+        calls: threads shared with other doors; own ones by default.
+        version: Librarian's version, told to clients.
+        title: the name that people are shown, which tells one library from another.
+        most_streams: open `/sse` streams; one more is answered 503.
+        on_call: told the name and version of the client that calls a tool, in the event loop.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        *,
+        toolsets: Sequence[str] = (),
+        counts: Counts = Counts(),
+        calls: Calls | None = None,
+        version: str = "",
+        title: str = "Librarian",
+        most_streams: int = 64,
+        heartbeat_s: float = 1.0,
+        on_call: Callable[[str, str], None] | None = None,
+    ) -> None:
+        self._desk = desk
+        self._own_calls = calls is None
+        self.calls = calls or Calls()
+        self.handlers = Handlers(
+            desk,
+            build_tools(desk, toolsets, counts),
+            self.calls,
+            version=version,
+            title=title,
+            heartbeat_s=heartbeat_s,
+            on_call=on_call,
+        )
+        self.server = self.handlers.server
+        self.most_streams = most_streams
+        self.streams = 0
+        self._connections: set[Connection] = set()
+        self._streaming: set[anyio.CancelScope] = set()
+        # The web door's guard checks Host and Origin on every path; a second list to keep would only differ from it.
+        open_ = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        self._http, self._plain_http = (
+            StreamableHTTPSessionManager(app=self.server, json_response=plain, stateless=True, security_settings=open_)
+            for plain in (False, True)
+        )
+        self._sse = SseServerTransport(MESSAGES, security_settings=open_)
+
+    @property
+    def observe(self) -> Observer | None:
+        """Who is told of every call."""
+        return self.handlers.observe
+
+    @observe.setter
+    def observe(self, observer: Observer | None) -> None:
+        self.handlers.observe = observer
+
+    # -- life --------------------------------------------------------------------------------------------------
+
+    @contextlib.asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Serve requests, and tell clients about new generations, while the body runs."""
+        loop, changed = asyncio.get_running_loop(), asyncio.Event()
+
+        def notice(_: int) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended while the desk was still refreshing
+                loop.call_soon_threadsafe(changed.set)
+
+        unsubscribe = self._desk.on_generation(notice)
+        await self._introduce()
+        try:
+            async with self._http.run(), self._plain_http.run(), anyio.create_task_group() as tasks:
+                tasks.start_soon(self._announce, changed)
+                try:
+                    yield
+                finally:
+                    self.handlers.close()
+                    tasks.cancel_scope.cancel()
+        finally:
+            if unsubscribe is not None:
+                unsubscribe()
+            if self._own_calls:
+                self.calls.close()
+
+    async def _introduce(self) -> None:
+        # not one of the calls: a door must open, and tell of changes, however many of them wait
+        self.server.instructions = visible(await asyncio.to_thread(self._desk.instructions))
+
+    async def _announce(self, changed: asyncio.Event) -> None:
+        """After each generation: new instructions, and notices to whoever asked for them."""
+        while True:
+            await changed.wait()
+            changed.clear()
+            try:
+                await self._introduce()
+                uris = await self.handlers.changed()
+                await self.handlers.bus.publish(ResourcesListChanged())
+                for uri in uris:
+                    await self.handlers.bus.publish(ResourceUpdated(uri=uri))
+                for connection in list(self._connections):
+                    await self._tell(connection, uris)
+            except Exception:
+                logger.exception("Clients could not be told of the new generation")
+
+    async def _tell(self, connection: Connection, uris: Sequence[str]) -> None:
+        if (session := connection.session) is None:
+            return
+        try:
+            await session.send_resource_list_changed()
+            for uri in uris:
+                if uri in connection.uris:
+                    await session.send_resource_updated(uri)
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+            self._connections.discard(connection)
+
+    # -- transports --------------------------------------------------------------------------------------------
+
+    def routes(self, endpoint: str = "/mcp") -> list[BaseRoute]:
+        """Routes for a web app: Streamable HTTP at `endpoint`, `/sse` and `/messages/`."""
+        return [
+            Route(endpoint, endpoint=_PostOnly(self._http, self._plain_http, endpoint)),
+            Route("/sse", endpoint=_SseEndpoint(self), methods=["GET"]),
+            Mount(MESSAGES, app=RequestSanitizer(self._sse.handle_post_message)),
+        ]
+
+    async def serve_stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One `/sse` stream until its client leaves."""
+        if self.streams >= self.most_streams:
+            error = {
+                "code": "busy",
+                "message": f"There are {self.streams} SSE streams open already.",
+                "hint": "Close one, or use Streamable HTTP at /mcp, which keeps none.",
+            }
+            await JSONResponse({"error": error}, 503)(scope, receive, send)
+            return
+        self.streams += 1
+        serving = anyio.CancelScope()
+        try:
+            async with self._sse.connect_sse(scope, receive, send) as (incoming, outgoing):
+                with serving:
+                    self._streaming.add(serving)
+                    await self._serve(incoming, outgoing)
+                await outgoing.aclose()
+        finally:
+            self.streams -= 1
+            self._streaming.discard(serving)
+
+    def end_streams(self) -> None:
+        """End all streams in good order: a server that stops shouldn't have to cut them."""
+        self.handlers.close()
+        for serving in list(self._streaming):
+            serving.cancel()
+
+    async def serve_lines(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection of JSON lines, such as a relay's, until its client leaves; closes `writer`."""
+        in_send, in_receive = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        out_send, out_receive = anyio.create_memory_object_stream[SessionMessage](0)
+
+        async def incoming() -> None:
+            async with in_send:
+                async for line in lines(reader):
+                    if (wrong := without_id(line)) is not None:
+                        writer.write(json.dumps(wrong).encode() + b"\n")
+                        continue
+                    try:
+                        message = types.jsonrpc_message_adapter.validate_json(mended(line), by_name=False)
+                    except ValueError:
+                        writer.write(json.dumps(refusal(line)).encode() + b"\n")
+                        continue
+                    with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                        await in_send.send(SessionMessage(message))
+
+        async def outgoing() -> None:
+            async with out_receive:
+                async for message in out_receive:
+                    text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    writer.write(text.encode() + b"\n")
+                    await writer.drain()
+
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(incoming)
+                tasks.start_soon(outgoing)
+                await self._serve(in_receive, out_send)
+                tasks.cancel_scope.cancel()
+        except* ConnectionError:
+            logger.debug("A client of the line transport has gone")
+        finally:
+            for stream in (in_send, in_receive, out_send, out_receive):
+                stream.close()
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def _serve(self, incoming: Any, outgoing: Any) -> None:
+        connection = Connection()
+        self._connections.add(connection)
+        options = self.server.create_initialization_options(NotificationOptions(resources_changed=True))
+        try:
+            await serve_dual_era_loop(self.server, incoming, outgoing, lifespan_state=connection, init_options=options)
+        finally:
+            self._connections.discard(connection)
+            for uri in connection.uris:
+                self.handlers.watched.remove(uri)
+
+
+async def lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """Lines without their ends, whatever the reader's own limit; a line over `LONGEST_LINE` ends the stream."""
+    rest = bytearray()
+    while chunk := await reader.read(65536):
+        searched = len(rest)
+        rest += chunk
+        while (end := rest.find(b"\n", searched)) >= 0:
+            line = bytes(rest[:end]).strip()
+            del rest[: end + 1]
+            searched = 0
+            if line:
+                yield line
+        if len(rest) > LONGEST_LINE:
+            logger.warning("A client sent a line of more than %d bytes; its connection is closed", LONGEST_LINE)
+            return
+    if line := bytes(rest).strip():
+        yield line
+
+
+def refusal(line: bytes) -> dict[str, object]:
+    """The JSON-RPC error for a line that is no message: the SDK would drop it, and its sender wait for ever."""
+    code, text, identity = -32700, "Parse error: the line is not JSON.", None
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        pass
+    else:
+        code, text = -32600, "Invalid request: not a JSON-RPC 2.0 message. Send one object on each line."
+        if isinstance(value, dict) and isinstance(value.get("id"), str | int):
+            identity = value["id"]
+    return {"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": text}}
+
+
+class _SseEndpoint:
+    """A raw ASGI application, so that nothing answers a second time when a client leaves."""
+
+    def __init__(self, door: McpServer) -> None:
+        self._door = door
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._door.serve_stream(scope, receive, send)
+
+
+class _PostOnly:
+    """Streamable HTTP without sessions: all there is to do is POST; a GET is told where older clients go."""
+
+    def __init__(self, http: StreamableHTTPSessionManager, plain: StreamableHTTPSessionManager, endpoint: str) -> None:
+        self._http = RequestSanitizer(http.handle_request, plain=plain.handle_request)
+        self._endpoint = endpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method = scope["method"]
+        if method == "POST":
+            await self._http(scope, receive, send)
+            return
+        error = {
+            "code": "method_not_allowed",
+            "message": f"{self._endpoint} (MCP over Streamable HTTP, without sessions) takes POST, not {method}.",
+            "hint": "Clients of the older HTTP+SSE transport connect to /sse.",
+        }
+        await JSONResponse({"error": error}, 405, headers={"Allow": "POST"})(scope, receive, send)

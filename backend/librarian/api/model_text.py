@@ -1,0 +1,481 @@
+"""Answers as text that a model reads: complete, compact, within a budget.
+
+Some hosts show a model only this half, so all that matters for the next step is in it: what to cite, what to read on,
+what was degraded. Empty fields are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import TypeVar
+
+from ..errors import counted
+from ..models import QUOTED_PATH
+from ..schemas import (
+    AnalyzeAnswer,
+    ClearedAnswer,
+    ComponentsAnswer,
+    DocumentAnswer,
+    EmailResult,
+    EmailSearchAnswer,
+    HeadingItem,
+    MailHeaders,
+    ParentContext,
+    ProductsAnswer,
+    Result,
+    SearchAnswer,
+    SiteDocument,
+    SiteDocumentsAnswer,
+    SiteListAnswer,
+    SiteSearchAnswer,
+    StatusAnswer,
+    ThreadAnswer,
+    ThreadEmail,
+    Wire,
+)
+from ..search.suggestions import no_mention
+from ..text.sanitizing import escaped_json, fenced, hides, inline, quoted, visible_within
+
+
+def documents(answer: SiteDocumentsAnswer) -> str:
+    """Title, category, sources and date, summary, sections; several documents with a rule between them."""
+    parts = [_document(item, answer.include_sections, answer.include_metadata) for item in answer.documents]
+    return fenced("documents", "\n\n---\n\n".join(parts))
+
+
+def _document(item: SiteDocument, sections: bool, metadata: bool) -> str:
+    parts = [f"# {item.title}"]
+    if metadata:
+        facts = [f"**Category:** {item.category}", f"**Sources:** [{', '.join(item.sources or [item.file_path])}]"]
+        facts += [f"**Last Updated:** {item.last_updated[:10]}"]
+        parts.append("\n".join([*facts, *([f"**Keywords:** {', '.join(item.keywords)}"] if item.keywords else [])]))
+    parts += ["## Summary", item.summary or "(none)"]
+    if sections and item.sections:
+        parts.append("## Sections")
+        for section in item.sections:
+            first, _, rest = section.content.partition("\n")
+            text = rest.strip("\n") if first.lstrip().startswith("#") else section.content
+            parts += [f"### {section.title}", *([text] if text.strip() else [])]
+    return "\n\n".join(parts)
+
+
+def found(answer: SiteSearchAnswer) -> str:
+    """Documents with the sections that match."""
+    if not answer.results:
+        nearest = fenced("documents", "\n".join(answer.suggestions)) if answer.suggestions else ""
+        return "\n".join(filter(None, [f"Nothing found for {inline(repr(answer.query))}.", nearest]))
+    parts = []
+    for place, item in enumerate(answer.results, 1):
+        lines = [
+            f"{place}. {item.title}",
+            f"slug {item.slug} · {item.project}/{item.category} · score {item.relevance_score:.2f}",
+            item.content_preview,
+        ]
+        for match in item.section_matches:
+            snippet = " ".join(match.content_snippet.split())
+            lines.append(f"- {match.section_title} ({match.section_id}, {match.relevance_score:.2f}): {snippet[:300]}")
+        parts.append("\n".join(line for line in lines if line))
+    degraded = [f"Degraded: {inline(reason)}" for reason in answer.degraded]
+    return "\n\n".join([*degraded, fenced("passages", "\n\n".join(parts))])
+
+
+def listed(answer: SiteListAnswer) -> str:
+    """Categories with their documents, a line each."""
+    parts = []
+    for category in answer.categories:
+        lines = [f"## {category.name} ({category.document_count})"]
+        for item in category.documents:
+            lines.append(
+                f"- {item.title} [{item.slug}] {item.last_updated[:10]}: {item.description[:160]}".rstrip(": ")
+            )
+        parts.append("\n".join(lines))
+    head = counted(answer.total_documents, "document")
+    return "\n\n".join([head, fenced("documents", "\n\n".join(parts))]) if parts else head
+
+
+T = TypeVar("T", bound=Wire)
+
+SECTIONS = 40  #: headings that a truncated document names of what follows, the last one aside
+_CONTEXT = 500  #: bytes of what stands around a passage
+_HEADING = 60  #: bytes of the heading of a passage that is listed
+_LEAST_PART, _MOST_PART = 24, 240  #: bytes of one line of context; a shorter one says nothing
+
+
+def cleaned(answer: T) -> T:
+    """`answer` without hidden characters in any of its strings: done before a text is made of it and fenced."""
+    if not hides(answer.model_dump_json()):
+        return answer
+    return type(answer).model_validate(visible_within(answer.model_dump(mode="json")))
+
+
+def render(answer: Wire) -> str:
+    """The text half of a cleaned answer: every string from a file is fenced, or quoted on one line."""
+    match answer:
+        case SearchAnswer() | EmailSearchAnswer():
+            return _search(answer)
+        case ThreadAnswer():
+            return thread(answer)
+        case DocumentAnswer():
+            return document(answer)
+        case ProductsAnswer():
+            lines = [
+                f"- {inline(item.name)}: {counted(item.document_count, 'document')} in "
+                f"{counted(item.component_count, 'component')}"
+                for item in answer.products
+            ]
+            return "\n".join([counted(answer.total, "product"), *_names(lines)])
+        case ComponentsAnswer():
+            lines = [f"- {inline(item.name)}: {counted(item.document_count, 'document')}" for item in answer.components]
+            return "\n".join([counted(answer.total, "component"), *_names([f"of {inline(answer.product)}:", *lines])])
+        case StatusAnswer():
+            return _status(answer)
+        case AnalyzeAnswer():
+            return _analysis(answer)
+        case SiteSearchAnswer():
+            return found(answer)
+        case SiteDocumentsAnswer():
+            return documents(answer)
+        case SiteListAnswer():
+            return listed(answer)
+        case ClearedAnswer():
+            return f"Cleared {answer.cleared} cached entries."
+    return escaped_json(answer.model_dump_json(exclude_none=True))
+
+
+def _names(lines: Sequence[str]) -> list[str]:
+    """A list of names as data; nothing where there are none."""
+    return [fenced("names", "\n".join(lines))] if lines else []
+
+
+def _search(answer: SearchAnswer | EmailSearchAnswer) -> str:
+    results: Sequence[Result] = answer.results
+    head = "\n".join(filter(None, (_not_mentioned(answer), _head(answer))))
+    heads = [_result_head(item) for item in results]
+    contexts = _contexts(results)
+    tails = [_tail(item) for item in results]
+    snippets = [item.snippet for item in results]
+    blocks = ["\n".join(filter(None, parts)) for parts in zip(heads, contexts, snippets, tails, strict=True)]
+    passages = fenced("passages", "\n\n".join(blocks)) if blocks else ""
+    return "\n\n".join(part for part in (head, passages, _foot(answer)) if part)
+
+
+def _not_mentioned(answer: SearchAnswer | EmailSearchAnswer) -> str:
+    kind = "email" if isinstance(answer, EmailSearchAnswer) else "document"
+    return inline(no_mention(answer.not_mentioned, answer.not_mentioned_in, of=kind))
+
+
+def _head(answer: SearchAnswer | EmailSearchAnswer) -> str:
+    if not answer.results and answer.total:
+        return f"Nothing on this page; results on all pages: {_all(answer)}."
+    if not answer.results:
+        return (
+            f"Nothing found for {inline(repr(answer.query))} (mode {answer.mode})."
+            if answer.query.strip()
+            else "Nothing found."
+        )
+    mode = answer.mode if answer.mode == answer.requested_mode else f"{answer.mode}, asked for {answer.requested_mode}"
+    first, last = answer.results[0].rank, answer.results[-1].rank
+    doubt = "" if answer.calibrated else ", relevance isn't calibrated yet"
+    by_date = answer.results[0].relevance_score is None  # passed filters alone: then no score says anything
+    how = "newest first" if by_date else f"mode {mode}; answerable: {answer.answerable}{doubt}"
+    text = f"Results {first}–{last} of {_all(answer)} ({how})"
+    return f"{text}. More: offset={answer.next_offset}" if answer.next_offset is not None else text
+
+
+def _all(answer: SearchAnswer | EmailSearchAnswer) -> str:
+    """How many results there are on all pages, which may be but the best."""
+    return f"the best {answer.total}" if answer.capped else str(answer.total)
+
+
+def _foot(answer: SearchAnswer | EmailSearchAnswer) -> str:
+    lines = [f"Degraded: {inline(reason)}" for reason in answer.degraded]
+    for name, leg in answer.legs:
+        if leg.status == "failed":
+            lines.append(f"The {name} leg failed: {inline(leg.reason)}")
+        elif name == answer.requested_mode != answer.mode and leg.reason and leg.reason not in answer.degraded:
+            lines.append(f"No {name}: {inline(leg.reason)}")
+    coverage, semantic = answer.coverage, answer.legs.semantic
+    said = any(reason.startswith("semantic:") for reason in answer.degraded)
+    if coverage.embedded_chunks < coverage.chunks and semantic.status in ("ok", "failed") and not said:
+        lines.append(f"Embedded so far: {coverage.embedded_chunks} of {coverage.chunks} passages.")
+    # what was corrected is among the suggestions, word by word
+    if (
+        answer.rewritten is not None
+        and answer.rewritten.source != "spelling"
+        and (terms := answer.rewritten.search_terms)
+    ):
+        lines.append(f"Also searched for: {inline(terms)} ({answer.rewritten.source})")
+    if answer.weak_hidden:
+        lines.append(f"Left out as hardly relevant: {answer.weak_hidden}; include_weak=true shows them.")
+    lines += [f"Note: {inline(note)}" for note in answer.notes]
+    lines += [f"Suggestion: {inline(item.text)}" for item in answer.suggestions if item.kind != "document"]
+    if named := [inline(item.text) for item in answer.suggestions if item.kind == "document"]:  # by words of its own
+        lines.append(fenced("documents", "\n".join(named)))
+    return "\n".join(lines)
+
+
+def _result_head(item: Result) -> str:
+    if isinstance(item, EmailResult):
+        return _email_head(item)
+    path = " › ".join([item.title, *(part for part in item.heading_path if part != item.title)])
+    lines = [f"{item.rank}. {_cut(path, 140)}", _place(item)]
+    if item.why:
+        lines.append(" · ".join(_facts(item)))
+    if item.also_in:
+        lines.append(f"Also in: {_cut(', '.join(item.also_in), 100)}")
+    return "\n".join(lines)
+
+
+def _place(item: Result) -> str:
+    """What to cite, with the score and, where more of its section is there than shown, what that takes to read."""
+    page = f", page {item.page}" if item.page is not None else ""
+    score = "" if item.relevance_score is None else f" · score {item.relevance_score:.2f}"
+    section = ""
+    if item.section_lines is not None:
+        first, last = item.section_lines
+        section = f" · of {first}-{last}, {counted(item.tokens, 'token')}"
+    lines = f"{item.line_start}-{item.line_end}"
+    return f"{item.file_path}:{lines}{page}{' (stale)' if item.stale else ''}{score}{section}"
+
+
+def _tail(item: Result) -> str:
+    """The further passages of a document, a line each."""
+    lines = []
+    for one in item.more:
+        heading = f": {_cut(one.heading, _HEADING)}" if one.heading else ""
+        lines.append(f"lines {one.line_start}-{one.line_end} ({counted(one.tokens, 'token')}){heading}")
+    return "\n".join(lines)
+
+
+def _facts(item: Result) -> list[str]:
+    scores = [
+        f"{name} {value:.2f}"
+        for name, value in (
+            ("keyword", item.keyword_score),
+            ("semantic", item.semantic_score),
+            ("rerank", item.rerank_score),
+        )
+        if value is not None
+    ]
+    facts = [", ".join(scores)] if scores else []
+    facts += [part for part in (item.doc_type, item.language, item.last_modified[:10]) if part]
+    if item.tags:
+        facts.append(_cut("tags " + ", ".join(item.tags), 60))
+    return facts
+
+
+def _email_head(item: EmailResult) -> str:
+    who = "Quoted by" if tuple(item.heading_path[:1]) == QUOTED_PATH else "From"
+    lines = [
+        f"{item.rank}. {_cut(item.subject or '(no subject)', 140)}",
+        _place(item),
+        f"{who} {_cut(item.sender, 80) or '–'} to {_cut(', '.join(item.to) or '–', 80)} "
+        f"on {item.date or 'unknown date'}",
+        f"thread_id {item.thread_id}",
+    ]
+    if item.attachments:
+        lines.append("Attachments: " + _cut(", ".join(part.filename for part in item.attachments), 100))
+    return "\n".join(lines)
+
+
+def _contexts(results: Sequence[Result]) -> list[str]:
+    """What stands around each passage, in at most `_CONTEXT` bytes; empty for results without.
+
+    What is said of a document stands with the first of its passages.
+    """
+    told, contexts = set[str](), []
+    for item in results:
+        about = item.parent_context
+        contexts.append("" if about is None else _context(about, _CONTEXT, with_document=item.file_path not in told))
+        told.add(item.file_path)
+    return contexts
+
+
+def _context(context: ParentContext, limit: int, *, with_document: bool) -> str:
+    """Lines of at most `limit` bytes together, as many as say something; short ones leave room to those that follow."""
+    around = (("Before", context.previous), ("After", context.next))
+    document = (
+        ("In", context.breadcrumb or context.title),
+        ("Summary", context.summary),
+        ("Headings", "; ".join(context.headings)),
+    )
+    parts = [
+        *(document if with_document else ()),
+        *((name, part.text) for name, part in around if part is not None),
+    ]
+    parts = [(name, text) for name, text in parts if text.strip()][: limit // (_LEAST_PART + 12)]
+    lines: list[str] = []
+    for position, (name, text) in enumerate(parts):
+        share = limit // (len(parts) - position) - len(name) - 3
+        lines.append(f"{name}: {_cut(text, min(share, _MOST_PART))}")
+        limit -= len(lines[-1].encode()) + 1
+    return "\n".join(lines)
+
+
+STALE = "[The file has changed since it was read: this is its text before. Ask again in a moment.]"
+
+
+def remarks(answer: DocumentAnswer) -> list[str]:
+    """What a model should know of a document's text before it relies on it, each in brackets."""
+    missing = f"[There is no section {inline(repr(answer.missing_section))} in it: this is the document.]"
+    notes = [f"[{inline(note)}]" for note in answer.notes]
+    return [*([missing] if answer.missing_section else []), *notes, *([STALE] if answer.stale else [])]
+
+
+def rest_of(answer: DocumentAnswer) -> str:
+    """The arguments with which a truncated document goes on."""
+    if answer.next_column is not None:
+        return f"line_start={answer.line_end}, column_start={answer.next_column}"
+    return f"line_start={answer.next_line}"
+
+
+def document(answer: DocumentAnswer) -> str:
+    """A document or the part of it that was asked for, under a line that says what it is."""
+    part = f", section {answer.section!r}" if answer.section else ""
+    lines = f"lines {answer.line_start}–{answer.line_end}"
+    if answer.sections or answer.outline:
+        parts = ", ".join(f"{one.line_start}–{one.line_end}" for one in answer.sections)
+        lines = f"lines {parts or f'{answer.line_start}–{answer.line_end}'} of {counted(answer.tokens, 'token')}"
+    head = [
+        f"# {answer.title}",
+        f"{answer.file_path}{part}, {lines} · {answer.product}/{answer.component}"
+        f" · {answer.doc_type} · {answer.last_modified[:10]}"
+        + (f" · tags {', '.join(answer.tags)}" if answer.tags else ""),
+        *(_mail_head(answer.email) if answer.email else ()),
+    ]
+    inside = [*head, "", answer.content]
+    foot = [line for remark in remarks(answer) for line in ("", remark)]
+    if answer.outline:
+        inside += ["", "Sections:", *_outline(answer)]
+        hint = "[This is its outline and its beginning. Pass query for what answers a question, a section, or lines;"
+        foot += ["", f"{hint} max_chars=0 gives all of it.]"]
+    elif answer.truncated:
+        foot += ["", f"[Truncated. Go on with {rest_of(answer)}.]"]
+        if ahead := _ahead(answer):
+            named = "; ".join(f"{item.text} (line {item.line})" for item in ahead[:SECTIONS])
+            last = f"; … {ahead[-1].text} (line {ahead[-1].line})" if len(ahead) > SECTIONS else ""
+            which = f"{len(ahead)} sections further on"
+            if len(answer.headings) < answer.heading_count:
+                which = f"Of {answer.heading_count} headings the next sections"
+            inside += ["", f"{which}: {named}{last}"]
+    return "\n".join([fenced("document", "\n".join(inside)), *foot])
+
+
+def _outline(answer: DocumentAnswer) -> list[str]:
+    top = min(item.level for item in answer.outline)
+    return [
+        f"{'  ' * (item.level - top)}lines {item.line_start}-{item.line_end} ({counted(item.tokens, 'token')}): "
+        f"{_cut(item.text, _HEADING)}"
+        for item in answer.outline
+    ]
+
+
+def _mail_head(mail: MailHeaders) -> list[str]:
+    lines = [f"From {mail.sender or '–'} on {mail.date or 'unknown date'}", *_addressed(mail)]
+    return [*lines, f"thread_id {mail.thread_id} · message_id {mail.message_id}"]
+
+
+def _addressed(mail: MailHeaders | ThreadEmail) -> list[str]:
+    cc = f"; cc {', '.join(mail.cc)}" if mail.cc else ""
+    return [f"To {', '.join(mail.to)}{cc}"] if mail.to or mail.cc else []
+
+
+def _ahead(answer: DocumentAnswer) -> list[HeadingItem]:
+    """The sections behind what is shown: of a section its own, of a document those of its two highest levels."""
+    behind = [item for item in answer.headings if item.line > answer.line_end]
+    named = [item for item in answer.headings if item.text == answer.section and item.line <= answer.line_start]
+    if not named:
+        return [item for item in behind if item.level <= 2]
+    return list(takewhile(lambda item: item.level > named[-1].level, behind))
+
+
+def thread(answer: ThreadAnswer) -> str:
+    """A conversation or a part of it, oldest mail first."""
+    last = answer.total if answer.next_offset is None else answer.next_offset
+    part = f"emails {last - len(answer.emails) + 1}–{last} of {answer.total}"
+    whole = len(answer.emails) == answer.total
+    head = counted(answer.total, "email") if whole else part
+    lines = [f"thread_id {answer.thread_id}", f"# {answer.subject}", ", ".join(answer.participants)]
+    for mail in answer.emails:
+        lines += ["", f"## {mail.date or 'unknown date'}, {mail.sender}", *_addressed(mail)]
+        if mail.subject != answer.subject:
+            lines.append(f"Subject: {mail.subject}")
+        lines.append(f"{mail.file_path} · message_id {mail.message_id}")
+        if mail.attachments:
+            lines.append(
+                "Attachments: " + ", ".join(f"{part.filename} ({part.size} bytes)" for part in mail.attachments)
+            )
+        lines += ["", mail.body]
+        if mail.quoted:
+            lines.append(f"[{counted(len(mail.quoted), 'quoted passage')} left out]")
+    more = f"[{answer.total - last} more. Go on with get_email_thread, offset={last}.]"
+    foot = [] if answer.next_offset is None else ["", more]
+    return "\n".join([head, fenced("thread", "\n".join(lines)), *foot])
+
+
+def _status(answer: StatusAnswer) -> str:
+    lines = [
+        f"Status: {answer.status}",
+        f"{counted(answer.documents, 'document')} in {counted(answer.products, 'product')}, "
+        f"{counted(answer.emails, 'email')}, {counted(answer.chunks, 'passage')}, "
+        f"{answer.embedded_chunks} embedded; generation {answer.generation}, "
+        f"last indexed {answer.last_indexed_at or '–'}",
+        f"Embeddings: {answer.embeddings.model or 'none'} ({answer.embeddings.backend or '–'}, "
+        f"{answer.embeddings.device or '–'})"
+        if answer.embeddings.enabled
+        else "Embeddings: off",
+        f"Reranker: {answer.reranker or 'none'}; language model: {answer.llm.model if answer.llm.enabled else 'off'}; "
+        f"watching: {'yes' if answer.watching else 'no'}",
+        "Text is sent to: " + ("; ".join(answer.sent_to) or "no other machine"),
+        f"Storage: {answer.storage.catalog}, {answer.storage.keyword}, {answer.storage.vectors}; "
+        f"{answer.storage.disk_bytes / 1e6:.1f} MB in {quoted(answer.index_path)}",
+        "Caches (entries, hits, misses): "
+        + "; ".join(f"{name} {part.entries}, {part.hits}, {part.misses}" for name, part in answer.caches),
+    ]
+    if (progress := answer.progress).phase != "idle":
+        known = [
+            f"{progress.files_done} of {progress.files_total} files" if progress.files_total else "",
+            f"{progress.chunks_embedded} of {progress.chunks_total} passages embedded" if progress.chunks_total else "",
+            f"{progress.eta_s:.0f} s left" if progress.eta_s is not None else "",
+        ]
+        known = known if progress.phase != "learning" else []  # all files are read by then, and embedded
+        lines.append(f"Now {progress.phase}: {', '.join(filter(None, known))}".removesuffix(": "))
+    if answer.features:
+        lines.append("Features: " + ", ".join(name for name, on in answer.features.items() if on))
+    noted = [f"Reason: {inline(reason)}" for reason in answer.reasons]
+    if answer.failures.total:
+        lines.append(f"Unreadable files: {answer.failures.total}")
+        noted += [f"Unreadable: {inline(f'{item.path}: {item.reason}')}" for item in answer.failures.items]
+    if answer.skipped.total:
+        reasons = ", ".join(f"{inline(reason)} {count}" for reason, count in answer.skipped.by_reason.items())
+        lines.append(f"Skipped files: {answer.skipped.total} ({reasons})")
+        noted += [f"Skipped: {inline(item.path)}" for item in answer.skipped.examples[:5]]
+    noted += [f"Note: {inline(note)}" for note in answer.notes]
+    return "\n".join([*lines, *([fenced("notes", "\n".join(noted))] if noted else [])])
+
+
+def _analysis(answer: AnalyzeAnswer) -> str:
+    lines = [
+        f"{inline(repr(answer.query))}: {answer.query_type}, complexity {answer.complexity:.2f}, "
+        f"{counted(answer.word_count, 'word')}",
+        f"Recommended mode: {answer.recommended_mode} (confidence {answer.confidence:.2f})",
+    ]
+    if answer.technical_terms:
+        lines.append("Technical terms: " + inline(", ".join(answer.technical_terms)))
+    lines += [f"- {inline(reason)}" for reason in answer.reasons]
+    if (why := answer.why_not) is not None:
+        places = [inline(f"{why.file_path}: {why.stage}. {why.explanation}")]
+        for leg in why.legs:
+            place = f"rank {leg.rank}" if leg.rank is not None else "not found"
+            places.append(f"- {leg.leg}: {place}" + (f" ({inline(leg.reason)})" if leg.reason else ""))
+        lines.append(fenced("notes", "\n".join(places)))
+    return "\n".join(lines)
+
+
+def _cut(text: str, limit: int) -> str:
+    """`text` on one line, in at most `limit` UTF-8 bytes."""
+    text = inline(text)
+    if len(text.encode()) <= limit:
+        return text
+    return text.encode()[: limit - 3].decode(errors="ignore").rstrip() + "…"

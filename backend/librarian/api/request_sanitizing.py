@@ -1,0 +1,205 @@
+"""What clients post or write, before the SDK reads it: mended where that is plain, refused in words where it isn't.
+
+The SDK answers batches with its validator's notes, other mistakes with bare text, and half an emoji with a parse error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import anyio
+from mcp import types
+from mcp.server.context import CallNext, ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_JSON, _STREAMS = ("application/json", "application/*"), ("text/event-stream", "text/*", "*/*")
+_SHOWN = 40  #: characters of an id that can't be one
+_HINTS = {
+    404: "Connect to /sse anew: a session ends with its stream.",
+    400: "See the MCP specification's transports.",
+    405: "A client's messages go there; it listens at /sse.",
+}
+
+
+def mended(text: bytes) -> bytes:
+    r"""JSON without halves of surrogate pairs, as scripts write them that cut an emoji in two; others stay as they are.
+
+    >>> mended(rb'["\ud83d", "\ud83d\ude00", "\\ud83d"]').decode()
+    '["�", "😀", "\\\\ud83d"]'
+    """
+    if b"\\ud" not in text and b"\\uD" not in text:
+        return text
+    try:
+        whole = json.dumps(json.loads(text), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text
+    return whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+def without_id(text: bytes) -> dict[str, object] | None:
+    """The JSON-RPC error for a request whose id can't be one: the SDK would take it for a notice and never answer.
+
+    >>> without_id(b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}')["error"]["message"]
+    'Invalid request: the id is 1.5. Use a string or a whole number.'
+    """
+    try:
+        asked = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(asked, dict) or "id" not in asked or not isinstance(method := asked.get("method"), str):
+        return None
+    identity = asked["id"]
+    if method.startswith("notifications/") or type(identity) in (str, int):
+        return None
+    shown = json.dumps(identity)
+    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    message = f"Invalid request: the id is {shown}. Use a string or a whole number."
+    return {"jsonrpc": "2.0", "id": None, "error": {"code": types.INVALID_REQUEST, "message": message}}
+
+
+async def read_as_meant(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
+    """A tool's arguments become an object before the SDK reads them; of a request that it refuses is told why."""
+    if ctx.method == "tools/call" and ctx.params is not None and "arguments" in ctx.params:
+        ctx = replace(ctx, params={**ctx.params, "arguments": arguments(ctx.params["arguments"])})
+    try:
+        return await call_next(ctx)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        place = ".".join(map(str, first["loc"])).removeprefix("params.")
+        raise MCPError(types.INVALID_PARAMS, f"Invalid request parameters: {place}: {first['msg']}.") from error
+
+
+def arguments(given: object) -> object:
+    """A tool's arguments, also as some clients write them: an object as text, nothing as an empty list.
+
+    What can't be arguments becomes one that no tool has, of which the caller is told.
+
+    >>> arguments('{"product": "ray"}'), arguments([]), arguments(["ray"])
+    ({'product': 'ray'}, {}, {'arguments': ['ray']})
+    """
+    meant = given
+    if isinstance(given, str):
+        with suppress(ValueError, RecursionError):
+            meant = json.loads(given)
+    if isinstance(meant, dict):
+        return meant
+    return {"arguments": given} if meant else {}
+
+
+class RequestSanitizer:
+    """An ASGI application of the SDK that takes JSON-RPC messages by POST.
+
+    `plain` answers in one piece of JSON: it gets what is asked by those who take no stream, as scripts do.
+    """
+
+    def __init__(self, app: ASGIApp, *, plain: ASGIApp | None = None) -> None:
+        self._app = app
+        self._plain = plain
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":
+            message = f"{scope['path']} takes POST, not {scope['method']}."
+            await _refused(405, message, _HINTS[405], {"Allow": "POST"})(scope, receive, send)
+            return
+        kind = Headers(scope=scope).get("content-type", "")
+        if kind.partition(";")[0].strip().lower() != "application/json":
+            message = f"Content-Type is {kind!r}; messages are JSON."
+            await _refused(400, message, "Send `Content-Type: application/json`.")(scope, receive, send)
+            return
+        body = await _body(receive)
+        if body is None:
+            return  # whoever sent it has gone
+        if body.lstrip()[:1] == b"[":
+            text = "Invalid request: batches aren't taken. Send each message in a request of its own."
+            error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": text}}
+            await JSONResponse(error, 400)(scope, receive, send)
+            return
+        if (wrong := without_id(body)) is not None:
+            await JSONResponse(wrong, 400)(scope, receive, send)
+            return
+        if self._plain is not None and not _takes_streams(Headers(scope=scope)):
+            await _while_connected(self._plain, scope, mended(body), receive, _shaped(send))
+        else:
+            await self._app(scope, _once(mended(body), receive), _shaped(send))
+
+
+def _takes_streams(headers: Headers) -> bool:
+    """False for whoever says so; where nothing is said the specification wants both, and the SDK refuses."""
+    accepted = {kind.partition(";")[0].strip().lower() for kind in headers.get("accept", "").split(",")}
+    return accepted.isdisjoint(_JSON) or not accepted.isdisjoint(_STREAMS)
+
+
+async def _while_connected(app: ASGIApp, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+    """Let `app` answer until whoever asked has gone, which it doesn't look at itself."""
+    async with anyio.create_task_group() as tasks:
+
+        async def watch() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(watch)
+        await app(scope, _once(body, _never), send)
+        tasks.cancel_scope.cancel()
+
+
+async def _never() -> Message:
+    await anyio.sleep_forever()
+    raise AssertionError
+
+
+async def _body(receive: Receive) -> bytes | None:
+    """The whole body of a request; None where its sender leaves before its end. Its length is the guard's to limit."""
+    parts: list[bytes] = []
+    while (message := await receive())["type"] == "http.request":
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts)
+    return None
+
+
+def _once(body: bytes, receive: Receive) -> Receive:
+    """A channel that holds `body`, then whatever comes: that the client leaves."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def received() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return received
+
+
+def _shaped(send: Send) -> Send:
+    """Errors in bare text take the shape that all others have."""
+    refused: list[Message] = []
+
+    async def shaping(message: Message) -> None:
+        if message["type"] == "http.response.start" and message["status"] >= 400:
+            if Headers(raw=message["headers"]).get("content-type", "").startswith("application/json"):
+                await send(message)
+            else:
+                refused.append(message)
+        elif refused:
+            status = refused.pop()["status"]
+            text = message.get("body", b"").decode(errors="replace")
+            await _refused(status, f"{text.rstrip('.')}.", _HINTS.get(status, ""))({"type": "http"}, _nothing, send)
+        else:
+            await send(message)
+
+    return shaping
+
+
+def _refused(status: int, message: str, hint: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    code = {404: "not_found", 405: "method_not_allowed"}.get(status, "bad_request")
+    return JSONResponse({"error": {"code": code, "message": message, "hint": hint}}, status, headers)
+
+
+async def _nothing() -> Message:
+    return {"type": "http.disconnect"}

@@ -1,0 +1,288 @@
+"""Who may come in over HTTP: Host, Origin and Sec-Fetch-Site, token, size and rate limits, headers of the answer.
+
+Pure ASGI, for streams pass through it. What this isn't: TLS, or accounts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..models import REQUEST, usable_id
+from .rest import error_response
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_ANY_PORT_REFUSED = frozenset((*LOOPBACK, "::1", "0.0.0.0", "::", "[::]"))
+_OWN_SITES = frozenset(("same-origin", "none"))  #: `none`: the user typed the address or opened a bookmark
+MAX_PARAMETERS = 100
+MAX_BODY = 4 * 1024 * 1024  #: bytes; the MCP SDK's own limit
+#: What is still taken of a refused request's body, and thrown away: who is cut off while sending never reads why.
+_TAKEN_BODIES, _TAKEN_S = 32, 10.0
+BODY_S = 60.0  #: what a body may take to arrive whole
+_MOST_CALLERS = 10_000
+
+HEADERS = {  #: of every answer
+    "cache-control": "no-store",  # answers hold the library's text, which is no cache's to keep
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    # Scripts make nodes and text, never markup: `trusted-types 'none'` has the browser hold the page to that.
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the guard asks for.
+
+    `hosts` come on top of this machine's names, each with any port unless it names one; `rate_limit` is requests a
+    minute and caller, None for no limit, not counting those for `uncounted` paths; `open_paths` need no token and may
+    be asked for by pages of other sites, and so may what lies below those that end with `/`. `probes` answer under any
+    host name: orchestrators ask by IP address.
+    """
+
+    token: str | None = None
+    hosts: Sequence[str] = ()
+    cors_origins: Sequence[str] = ()
+    rate_limit: int | None = None
+    max_body: int = MAX_BODY
+    body_s: float = BODY_S
+    open_paths: Collection[str] = frozenset()
+    uncounted: Collection[str] = frozenset()
+    probes: Collection[str] = frozenset()
+
+
+class RateLimit:
+    """A bucket of tokens for each caller: `per_minute` at once, refilled evenly."""
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = float(per_minute)
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait_s(self, caller: str) -> float:
+        """Take a token: 0 where there was one, else the seconds until there is."""
+        now = self._clock()
+        level, seen = self._buckets.pop(caller, (self._most, now))
+        level = min(self._most, level + (now - seen) * self._most / 60)
+        short = 1 - level
+        self._buckets[caller] = (level if short > 0 else level - 1, now)
+        if len(self._buckets) > _MOST_CALLERS:
+            self._buckets.popitem(last=False)
+        return max(short, 0) * 60 / self._most
+
+
+class _TooLarge(Exception):
+    pass
+
+
+class _TooSlow(Exception):
+    pass
+
+
+#: Status, code, message, hint and headers of an answer.
+Refusal = tuple[int, str, str, str, dict[str, str]]
+
+
+async def _taken(receive: Receive, most: int) -> None:
+    """Take the rest of a body, at most so many bytes of it."""
+    while most > 0:
+        message = await receive()
+        most -= len(message.get("body", b""))
+        if message["type"] != "http.request" or not message.get("more_body", False):
+            return
+
+
+class Guard:
+    """The middleware that every request passes first."""
+
+    def __init__(self, app: ASGIApp, rules: Rules, made: Callable[[Guard], None] = lambda guard: None) -> None:
+        """`made` is told of the new guard: the framework makes it, and only when it begins to serve."""
+        self._app = app
+        self.follow(rules)
+        made(self)
+
+    def follow(self, rules: Rules) -> None:
+        """Go by these rules from the next request on; callers' rates begin anew."""
+        self._rules = rules
+        self._hosts = {host.lower() for host in (*LOOPBACK, *rules.hosts)}
+        self._names = {host.lower() for host in rules.hosts} - _ANY_PORT_REFUSED
+        self._origins = {origin.lower().rstrip("/") for origin in rules.cors_origins}
+        self._limit = RateLimit(rules.rate_limit) if rules.rate_limit else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        started = False
+        headers = Headers(scope=scope)
+        request = usable_id(headers.get("x-request-id"))
+        REQUEST.set(request)
+
+        async def guarded_send(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                answered = MutableHeaders(scope=message)
+                answered["x-request-id"] = request
+                for name, value in HEADERS.items():
+                    answered.setdefault(name, value)
+            await send(message)
+
+        refusal = self._refusal(scope, headers)
+        if refusal is not None:
+            refusal[-1].update(self._readable(headers.get("origin", "")))
+            await self._refuse(refusal, scope, receive, guarded_send)
+            return
+        try:
+            await self._app(scope, self._limited(receive), guarded_send)
+        except _TooLarge:
+            if not started:
+                await self._refuse(self._too_large(), scope, receive, guarded_send)
+        except _TooSlow:
+            if not started:
+                message = f"The request's body didn't arrive within {self._rules.body_s:.0f} s."
+                hint = "Send it without a pause."
+                refused = error_response(408, "too_slow", message, hint, {"connection": "close"})
+                await refused(scope, receive, guarded_send)
+
+    async def _refuse(self, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer at once, then let the caller finish what it is sending: many programs read only after that."""
+
+        async def unfinished(message: Message) -> None:
+            await send({**message, "more_body": True} if message["type"] == "http.response.body" else message)
+
+        await error_response(*refusal)(scope, receive, unfinished)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(_taken(receive, _TAKEN_BODIES * self._rules.max_body), _TAKEN_S)
+        await send({"type": "http.response.body", "body": b""})
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Refusal | None:
+        """Status, code, message, hint and headers of the answer to a request that may not pass."""
+        host = headers.get("host", "")
+        if not self.is_known(host) and scope["path"] not in self._rules.probes and not self._sent_token(headers):
+            hint = f"Use {', '.join(LOOPBACK)}, or add the name to security.allowed_hosts."
+            return 421, "host", f"This server doesn't answer under the host name {host!r}.", hint, {}
+        origin = headers.get("origin")
+        site = headers.get("sec-fetch-site", "none").strip().lower()
+        if origin is not None and not self._is_own(origin, host, site):
+            hint = "If that page may call, add it to security.cors_origins."
+            return 403, "origin", f"Requests of pages from {origin!r} are refused.", hint, {}
+        if origin is None and site not in _OWN_SITES and "*" not in self._origins and not self._is_open(scope, headers):
+            message = f"Requests of pages from other sites are refused (Sec-Fetch-Site: {site[:40]!r})."
+            return 403, "cross_site", message, "Open the page at / and search there, or call with a program.", {}
+        if wait := self._wait_s(scope):
+            limit = f"More than {self._rules.rate_limit} requests a minute."
+            return 429, "rate_limit", limit, f"Try again in {wait:.0f} s.", {"retry-after": f"{int(wait) + 1}"}
+        if not self._is_open(scope, headers) and not self._has_token(headers):
+            hint = "Send it as `Authorization: Bearer <token>`; it is the server's MCP_AUTH_TOKEN."
+            return 401, "token", "The token is missing or wrong.", hint, {"www-authenticate": "Bearer"}
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > self._rules.max_body:
+            return self._too_large()
+        if (count := scope["query_string"].count(b"&") + 1) > MAX_PARAMETERS:
+            hint = "Separate the values of a list by commas, or send a JSON body by POST."
+            message = f"The address has {count} parameters; at most {MAX_PARAMETERS} are read."
+            return 400, "bad_request", message, hint, {}
+        return None
+
+    def _readable(self, origin: str) -> dict[str, str]:
+        """With these a page of an allowed origin sees why it was refused; what passes gets its own further in."""
+        if origin.lower() not in self._origins and "*" not in self._origins:
+            return {}
+        return {
+            "access-control-allow-origin": origin,
+            "access-control-expose-headers": "retry-after, www-authenticate",
+            "vary": "Origin",
+        }
+
+    def _wait_s(self, scope: Scope) -> float:
+        """How long this caller has to wait, 0 where it may come in."""
+        if self._limit is None or scope["path"] in self._rules.uncounted:
+            return 0.0
+        return self._limit.wait_s((scope.get("client") or ("unknown",))[0])
+
+    def _too_large(self) -> Refusal:
+        message = f"The request's body has more than {self._rules.max_body} bytes."
+        return 413, "too_large", message, "Send less at once.", {"connection": "close"}
+
+    def is_known(self, host: str) -> bool:
+        """Whether a Host header, with or without a port, names this server."""
+        host = host.lower()
+        name, colon, port = host.rpartition(":")
+        without = name if colon and port.isdecimal() else host
+        return host in self._hosts or without in self._hosts
+
+    def _is_own(self, origin: str, host: str, site: str) -> bool:
+        """Whether a page of `origin` may call: an allowed one, the server's own page, or one under a configured name.
+
+        On this machine other programs serve pages too, so there the port must be the one that is asked, unless the
+        browser says that page and address are of one origin: a proxy between them may have changed the Host header.
+        """
+        if origin.lower() in self._origins or "*" in self._origins:
+            return True
+        try:
+            parts = urlsplit(origin)
+        except ValueError:  # such as of a bracket that isn't closed
+            return False
+        netloc = parts.netloc.lower()
+        name, colon, port = netloc.rpartition(":")
+        without = name if colon and port.isdecimal() else netloc
+        own = bool(netloc) and (netloc == host.lower() or (site == "same-origin" and self.is_known(netloc)))
+        return parts.scheme in {"http", "https"} and (own or netloc in self._names or without in self._names)
+
+    def _is_open(self, scope: Scope, headers: Headers) -> bool:
+        path: str = scope["path"]
+        if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
+            return True  # a preflight carries no credentials and does nothing
+        return any(
+            path.startswith(open_) if open_.endswith("/") and open_ != "/" else path == open_
+            for open_ in self._rules.open_paths
+        )
+
+    def _sent_token(self, headers: Headers) -> bool:
+        """Whether a token is set and the request carries it, which a page under a rebound name can't."""
+        return self._rules.token is not None and self._has_token(headers)
+
+    def _has_token(self, headers: Headers) -> bool:
+        if self._rules.token is None:
+            return True
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        # a header's bytes are told as Latin-1, and some programs send a token's characters as UTF-8
+        spellings = [given.strip().encode(), given.strip().encode("latin-1", "replace")]
+        right = sum(hmac.compare_digest(sent, self._rules.token.encode()) for sent in spellings)
+        return bool(right) and scheme.lower() == "bearer"
+
+    def _limited(self, receive: Receive) -> Receive:
+        seen, whole = 0, False
+        until = asyncio.get_running_loop().time() + self._rules.body_s
+
+        async def limited() -> Message:
+            nonlocal seen, whole
+            try:
+                async with asyncio.timeout_at(None if whole else until):
+                    message = await receive()
+            except TimeoutError:
+                raise _TooSlow from None
+            if message["type"] == "http.request":
+                seen, whole = seen + len(message.get("body", b"")), not message.get("more_body", False)
+                if seen > self._rules.max_body:
+                    raise _TooLarge
+            return message
+
+        return limited

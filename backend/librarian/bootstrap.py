@@ -1,0 +1,914 @@
+"""Settings in, a Librarian out: the only place where stores, models and engines are built and joined."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, Self, cast
+from urllib.parse import urlsplit
+
+from . import __version__
+from .crawling.pages import chosen_models, other_model_note
+from .crawling.sites import Sites
+from .daemon.launcher import owned
+from .documents.dependencies import Dependencies, LibraryOptions
+from .embeddings.base import Embedder, Reranker
+from .embeddings.cross_encoder import CachedReranker, full_name, load_reranker
+from .embeddings.embedder_spec import EmbedderOrder, wrong_dimension
+from .embeddings.loading import AnsweringModel, Provider, RetryingModel
+from .embeddings.model_files import ModelStore, state_of
+from .embeddings.model_table import canonical, dimension_of, spec_of
+from .embeddings.query_cache import CachedEmbedder, QueryEmbeddings
+from .errors import LibrarianError, SetupError, Unavailable
+from .evaluation.service import EvaluationService
+from .evaluation.unanswered_queries import QuestionLog
+from .files.lock import FolderLock
+from .files.owned_folder import claim_index, require_own
+from .indexing.chroma_worker import ChildStore
+from .indexing.indexer import FileIndexer
+from .indexing.options import IndexerOptions
+from .indexing.scanner import FolderScanner
+from .indexing.scheduler import IndexScheduler, Listeners, Tally
+from .indexing.watcher import FileWatcher, FileWatchers
+from .library import Librarian as LibraryFacade
+from .models import Fusion, SearchOutcome
+from .parsing.chunking import StructureChunker
+from .parsing.includes.files import IncludeRoots
+from .parsing.reader import FileReader
+from .parsing.registry import READABLE
+from .registry.entities import RegistryFiles
+from .registry.search import Registry
+from .search.answer_cache import Key, ResultCache
+from .search.confidence import Calibration
+from .search.engine import HybridSearchEngine
+from .search.explain import Analyst
+from .search.options import SearchOptions
+from .search.pagination import fitted
+from .search.parent_context import parent_context
+from .search.query_expansion import QueryExpansion
+from .search.router import QueryRouter
+from .search.semantic_cache import COSTLY, SemanticCache
+from .settings import Settings, revealed
+from .storage.base import Catalog, EmbeddingCache, KeywordIndex
+from .storage.catalog import SqliteCatalog
+from .storage.embedding_cache import SqliteEmbeddingCache
+from .storage.keyword_index import TantivyIndex
+from .storage.lru_cache import LruCache
+from .text.analyzer import StandardAnalyzer
+from .tuning.background import BackgroundLearning
+from .tuning.calibration import FEWEST_PASSAGES, CalibrationTraining
+from .tuning.query_adapter import AdapterTraining
+from .vector_stores import chroma
+from .vector_stores.base import VectorStore
+from .vector_stores.chroma import ChromaStore
+from .vector_stores.exact import ExactStore
+from .vector_stores.qdrant import QdrantStore
+from .vector_stores.sqlite_vec import SqliteVecStore
+from .vector_stores.store_set import StoreSet
+
+if TYPE_CHECKING:
+    from .embeddings.language_models import LlmSummarizer
+    from .storage.postgres.database import Database
+    from .storage.postgres.leader import LeaderLock
+
+QUERY_BATCH = 8  #: the session that answers never sees more: onnxruntime keeps the memory of its largest batch
+QUERY_EMBEDDINGS_KEPT = 10_000
+RERANK_SCORES_KEPT = 50_000
+SUMMARY_S = 30.0  #: a language model on this machine reads a page for several seconds
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+def reader(settings: Settings) -> FileReader:
+    """How files become documents and passages."""
+    embeddings, metadata = settings.embeddings, settings.metadata
+    chunker = StructureChunker(
+        target_tokens=embeddings.chunk_size,
+        ceiling_tokens=embeddings.chunk_ceiling,
+        overlap_tokens=embeddings.chunk_overlap,
+        respect_boundaries=settings.chunking.respect_boundaries,
+        enabled=settings.chunking.enabled,
+    )
+    return FileReader(
+        StandardAnalyzer(settings.search.min_keyword_length),
+        chunker,
+        extract_tags=metadata.extract_tags,
+        infer_doc_type=metadata.infer_doc_type,
+        track_modifications=metadata.track_modifications,
+        includes=IncludeRoots(str(settings.docs.root_path), settings.docs.include_roots),
+        shelved=f"flat as {settings.docs.root_path.name}" if settings.docs.layout == "flat" else "",
+    )
+
+
+def scanner(settings: Settings) -> FolderScanner:
+    """What looks for files below the root."""
+    docs = settings.docs
+    return FolderScanner(
+        docs.root_path,
+        layout=docs.layout,
+        extensions=docs.file_extensions,
+        max_file_size_mb=docs.max_file_size_mb,
+        size_limits=docs.size_limits,
+        include=docs.include,
+        exclude=docs.exclude,
+        known_extensions=READABLE,
+    )
+
+
+def _unparsed(settings: Settings) -> list[str]:
+    """A note where formats are wanted that nothing reads."""
+    strange = sorted({*(settings.docs.file_extensions or ())} - READABLE)
+    if not strange:
+        return []
+    return [f"docs.file_extensions names {', '.join(strange)}, for which there is no parser."]
+
+
+def watcher(
+    settings: Settings,
+) -> Callable[[Callable[[frozenset[str]], None], Callable[[str], None]], FileWatchers] | None:
+    """What makes a watcher from its callbacks, when the indexer starts; None where nothing is watched."""
+    docs = settings.docs
+    if not docs.watch_for_changes:
+        return None
+
+    def watch(on_change: Callable[[frozenset[str]], None], on_lost: Callable[[str], None]) -> FileWatchers:
+        return FileWatchers(
+            [
+                FileWatcher(folder, on_change, debounce_ms=docs.watch_debounce_ms, on_lost=on_lost)
+                for folder in (str(docs.root_path), *docs.include_roots)
+            ]
+        )
+
+    return watch
+
+
+def indexer_options(settings: Settings) -> IndexerOptions:
+    """The indexer's options; a setting of 0 means no limit, and for the look at everything never."""
+    index = settings.index
+    return IndexerOptions(
+        folder=str(index.path),
+        processes=index.workers,
+        file_timeout_s=index.file_timeout_s,
+        file_memory_mb=index.file_memory_mb or None,
+        reconcile_s=settings.docs.rescan_s or float("inf"),
+    )
+
+
+# -- models ----------------------------------------------------------------------------------------------------------
+
+
+def _order(settings: Settings, *, threads: int, max_batch: int) -> EmbedderOrder:
+    """The library's model."""
+    embeddings = settings.embeddings
+    return EmbedderOrder(
+        embeddings.model,
+        embeddings.provider,
+        embeddings.base_url,
+        revealed(embeddings.api_key),
+        threads,
+        max_batch,
+        embeddings.timeout_s,
+        dimension=embeddings.dimension,
+    )
+
+
+def embedder_of(settings: Settings) -> RetryingModel[Embedder] | None:
+    """The model that embeds questions, loaded at first use. Raises `SetupError` where the settings give it another
+    dimension."""
+    if not settings.embeddings.enabled:
+        return None
+    if settings.embeddings.provider == "local":  # a service may call its models what it likes
+        known = spec_of(settings.embeddings.model)
+        if settings.embeddings.dimension not in (None, 0, known.dimension) and known.dimension:
+            raise wrong_dimension(settings.embeddings.model, settings.embeddings.dimension, known.dimension)
+    return embedder_for_questions(settings)
+
+
+def query_threads(settings: Settings) -> int:
+    """Half of the threads that embedding may use, at least one.
+
+    A question is a few tokens, and threads that share so little wait for each other: of 8 tokens 1.3 ms on one thread
+    and 2.2 on two, of 17 tokens 2.3 and 3.4, of 256 tokens 37 and 30, with 1.6 to 2.5 times the processor's time.
+    """
+    return max(1, settings.embeddings.threads // 2)
+
+
+def embedder_for_questions(settings: Settings) -> RetryingModel[Embedder]:
+    """The library's model, loaded at first use and remembering what it was asked."""
+
+    def load() -> Embedder:
+        order = _order(settings, threads=query_threads(settings), max_batch=QUERY_BATCH)
+        return CachedEmbedder(order(), QUERY_EMBEDDINGS_KEPT)
+
+    return RetryingModel(load)
+
+
+def answering_model(settings: Settings, current: RetryingModel[Embedder], indexer: FileIndexer) -> AnsweringModel:
+    """What questions are embedded with: the configured model, or while that fills its stores the one before."""
+
+    configured = model_key(settings).rpartition("|")[0]
+
+    def before() -> str:
+        """What names the model before; empty where the configured one answers."""
+        named = indexer.answering_key().rpartition("|")[0]
+        return "" if named == configured else named
+
+    def load() -> Embedder:
+        provider, rest = before().split("|", 1)
+        name, base_url = rest.rsplit("|", 1)
+        embeddings = settings.embeddings
+        if provider != "local" and (provider, base_url or None) != (embeddings.provider, embeddings.base_url):
+            raise SetupError(
+                f"Passages are being embedded anew. The model before, {name}, is at a service that the settings no "
+                "longer name, and no question is sent there.",
+                hint="Wait until all passages are embedded.",
+            )
+        order = EmbedderOrder(
+            name,
+            cast(Provider, provider),
+            base_url or None,
+            revealed(embeddings.api_key),
+            query_threads(settings),
+            QUERY_BATCH,
+            embeddings.timeout_s,
+        )
+        return order()
+
+    return AnsweringModel(current, RetryingModel(load), changing=lambda: bool(before()), answering=indexer.model)
+
+
+def reranker_of(settings: Settings) -> RetryingModel[Reranker] | None:
+    """The cross-encoder, loaded at first use; with `auto` only where it is on this machine already."""
+    search = settings.search
+    if search.reranker not in ("auto", "cross-encoder"):
+        return None
+
+    def load() -> Reranker:
+        if search.reranker == "auto" and ModelStore().locate(full_name(search.reranker_model)) is None:
+            raise Unavailable(
+                f"The cross-encoder {search.reranker_model} isn't on this machine.",
+                hint=f"Fetch it with `librarian models fetch {search.reranker_model}`.",
+            )
+        model = load_reranker(
+            search.reranker_model, threads=settings.embeddings.threads, max_length=search.reranker_max_length
+        )
+        return CachedReranker(model, RERANK_SCORES_KEPT)
+
+    return RetryingModel(load)
+
+
+def rewriting_of(settings: Settings) -> QueryExpansion | None:
+    """The language model that rewrites questions, where one may. Its key goes nowhere else."""
+    llm = settings.llm
+    if not llm.enabled:
+        return None
+    from .embeddings.language_models import LlmRewriter  # httpx, for those alone who use it
+
+    rewriter = LlmRewriter(
+        llm.model_name,
+        provider=llm.provider,
+        base_url=llm.address,
+        api_key=revealed(llm.api_key),
+        timeout_s=llm.timeout_s,
+    )
+    return QueryExpansion(rewriter, timeout_s=llm.timeout_s)
+
+
+def summarizer_of(settings: Settings) -> LlmSummarizer | None:
+    """The language model that summarises crawled pages, where one may. A page takes longer than a question."""
+    llm = settings.llm
+    if not llm.enabled:
+        return None
+    from .embeddings.language_models import Chat, LlmSummarizer
+
+    chat = Chat(llm.model_name, provider=llm.provider, base_url=llm.address, api_key=revealed(llm.api_key))
+    return LlmSummarizer(chat, timeout_s=max(SUMMARY_S, llm.timeout_s))
+
+
+def embedding_child(settings: Settings) -> Callable[[], Embedder]:
+    """What builds the library's model inside an embedding child."""
+    return _order(settings, threads=settings.embeddings.threads, max_batch=settings.embeddings.batch_size)
+
+
+def model_key(settings: Settings) -> str:
+    """Names what would be loaded: while it stays the same, so does the model's fingerprint."""
+    embeddings = settings.embeddings
+    build = f"{__version__} {state_of(embeddings.model)}".strip()  # a folder may hold another model by now
+    return "|".join((embeddings.provider, embeddings.model, embeddings.base_url or "", build))
+
+
+# -- finding ---------------------------------------------------------------------------------------------------------
+
+
+def search_options(settings: Settings, *, bm25: bool = True) -> SearchOptions:
+    """The engine's options; without `bm25` (PostgreSQL) legs are joined by rank, where `learned` was asked for."""
+    search, weight = settings.search, settings.embeddings.semantic_weight
+    return SearchOptions(
+        mode=search.mode,
+        # the learned ranker reads BM25 per field
+        fusion=search.fusion if bm25 or search.fusion != "learned" else "rrf",
+        rrf_k=search.rrf_k,
+        keyword_weight=1 - weight,
+        semantic_weight=weight,
+        candidates=search.candidates,
+        depth=max(SearchOptions().depth, search.candidates),
+        similarity_threshold=search.similarity_threshold,
+        reranker=search.reranker,
+        rerank_timeout_ms=search.rerank_timeout_ms,
+        rerank_candidates=search.rerank_candidates,
+        rerank_multiplier=search.rerank_multiplier,
+        rerank_keyword_threshold=search.rerank_keyword_threshold,
+        snippet_length=search.snippet_length,
+        context_lines=search.context_lines,
+        at_once=_questions_at_once(settings),
+    )
+
+
+def _questions_at_once(settings: Settings) -> int:
+    """One where two processors share the work; two where others work too, or where answers wait for another server."""
+    elsewhere = settings.storage.catalog == "postgres" or settings.storage.qdrant_url is not None
+    return 2 if elsewhere or (os.cpu_count() or 1) > 2 else 1
+
+
+def reranker_word(settings: Settings) -> str:
+    """What rerank mode works with, for the status."""
+    search = settings.search
+    if search.reranker != "auto":
+        return search.reranker_model if search.reranker == "cross-encoder" else search.reranker
+    here = ModelStore().locate(full_name(search.reranker_model)) is not None
+    return search.reranker_model if here else "none"
+
+
+def _knowledge_weight(settings: Settings) -> float:
+    """0.7 of a RAG service's hybrid score is the vectors' (spec of the search pipeline), where no weight is given."""
+    weight = settings.provenance("embeddings.semantic_weight")
+    return 0.7 if weight.source == "default" else settings.embeddings.semantic_weight
+
+
+def desk_options(settings: Settings, storage: tuple[str, str, str], rescued: str) -> LibraryOptions:
+    """The desk's options; `rescued` says what was set aside at the start, empty where nothing."""
+    search = settings.search
+    return LibraryOptions(
+        version=__version__,
+        root=settings.docs.root_path,
+        index=settings.index.path,
+        default_mode=search.mode,
+        default_max_results=search.default_results,
+        max_results=search.max_results,
+        max_per_document=search.passages_per_document,
+        model=settings.embeddings.model,
+        embeddings_enabled=settings.embeddings.enabled,
+        reranker=reranker_word(settings),
+        storage=storage,
+        knowledge_weight=_knowledge_weight(settings),
+        shared_products=settings.docs.shared_products,
+        features={
+            "embeddings": settings.embeddings.enabled,
+            "watching": settings.docs.watch_for_changes,
+            "exact_cache": search.cache.exact,
+            "semantic_cache": search.cache.semantic,
+            "document_limiting": search.enable_document_limiting,
+            "analytics": settings.analytics.enabled,
+        },
+        notes=(*settings.notices, *_unparsed(settings), *filter(None, [rescued])),
+        layout=settings.docs.layout,
+        slow_query_ms=settings.logging.slow_query_ms,
+        sent_to=tuple(f"{host} ({text})" for _, host, text in settings.destinations()),
+        llm_provider=settings.llm.provider if settings.llm.enabled else "",
+        llm_model=settings.llm.model_name if settings.llm.enabled else "",
+    )
+
+
+EXACT_UP_TO = 1_000_000  #: windows; above, a graph index answers (decisions page)
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Where a library lies. `names` are those of catalog, keyword index and vector store, for the status."""
+
+    catalog: Catalog
+    lexical: KeywordIndex
+    archive: EmbeddingCache
+    stores: StoreSet
+    names: tuple[str, str, str]
+    rescued: str = ""  #: a sentence, where a damaged file was set aside
+    database: Database | None = None  #: PostgreSQL, where several servers may use the library
+
+    def close(self) -> None:
+        """Close everything, though some of it may fail."""
+        with ExitStack() as closing:  # which ends with what it was given first
+            for part in (self.catalog, self.archive, self.lexical, self.stores):
+                closing.callback(part.close)
+
+
+def storage(settings: Settings) -> Storage:
+    """What `storage.catalog` and `vector_db.store` name. Raises `SetupError`, naming the extra that is missing."""
+    return _postgres(settings) if settings.storage.catalog == "postgres" else _embedded_storage(settings)
+
+
+def _embedded_storage(settings: Settings) -> Storage:
+    index, chosen = settings.index.path, settings.vector_db.store
+    if chosen == "pgvector":
+        raise SetupError(
+            "vector_db.store is pgvector, and storage.catalog isn't postgres.",
+            hint="Set storage.catalog to postgres too, or choose another store.",
+        )
+    if settings.embeddings.enabled and chosen in ("auto", "chroma"):
+        with suppress(OSError):  # who opens it says so
+            require_own(settings.chroma_path, chroma.FOLDER)
+    with ExitStack() as undone:
+        catalog = SqliteCatalog.sound(index / "catalog.sqlite", shared_products=settings.docs.shared_products)
+        undone.callback(catalog.close)
+        lexical = TantivyIndex.sound(index / "keyword", identity=catalog.identity)
+        undone.callback(lexical.close)
+        archive = SqliteEmbeddingCache(index / "vectors.sqlite")
+        undone.pop_all()
+    return Storage(
+        catalog,
+        lexical,
+        archive,
+        StoreSet(partial(embedded_stores, settings), exact_up_to=EXACT_UP_TO),
+        ("sqlite", "tantivy", "exact" if chosen == "auto" else chosen),
+        rescued=catalog.rescued,
+    )
+
+
+def database(settings: Settings) -> Database:
+    """The PostgreSQL database of `storage.database_url`. Raises `SetupError` where there is no address."""
+    from .storage.postgres.database import Database
+
+    if settings.storage.database_url is None:
+        raise SetupError(
+            "storage.catalog is postgres, and no PostgreSQL database is named.",
+            hint="Set storage.database_url (DATABASE_URL) to postgresql://user:password@host/name.",
+        )
+    return Database(
+        settings.storage.database_url.get_secret_value(),
+        schema=settings.storage.database_schema,
+        text_search=settings.storage.text_search,
+    )
+
+
+def _postgres(settings: Settings) -> Storage:
+    chosen = settings.vector_db.store
+    if chosen not in ("auto", "pgvector", "qdrant"):
+        raise SetupError(
+            f"vector_db.store is {chosen}, which lies on one machine; servers that share PostgreSQL can't share it.",
+            hint="Set it to auto, pgvector or qdrant.",
+        )
+    if chosen == "qdrant" and settings.storage.qdrant_url is None:
+        raise SetupError("vector_db.store is qdrant, and no server is named.", hint="Set QDRANT_URL.")
+    opened = database(settings).join()
+    try:
+        from .storage.postgres.catalog import PostgresCatalog
+        from .storage.postgres.embedding_cache import PostgresEmbeddingCache
+        from .storage.postgres.keyword_index import PostgresKeywordIndex
+
+        catalog = PostgresCatalog(opened, shared_products=settings.docs.shared_products)
+        return Storage(
+            catalog,
+            PostgresKeywordIndex(opened, identity=catalog.identity, note=_ranking(settings)),
+            PostgresEmbeddingCache(opened),
+            StoreSet(partial(_shared_stores, settings, opened), exact_up_to=EXACT_UP_TO),
+            ("postgres", "postgres", "qdrant" if chosen == "qdrant" else "pgvector"),
+            database=opened,
+        )
+    finally:
+        opened.leave()
+
+
+def _ranking(settings: Settings) -> str:
+    """How PostgreSQL ranks, for the answer's `legs`."""
+    joined = (
+        " and joined by weight" if settings.search.fusion == "weighted" else " and joined by reciprocal rank fusion"
+    )
+    return f"ranked by PostgreSQL's ts_rank{joined}"
+
+
+def _shared_stores(settings: Settings, opened: Database, fingerprint: str) -> Iterator[VectorStore]:
+    if settings.vector_db.store == "qdrant":
+        yield qdrant(settings, fingerprint)
+        return
+    from .vector_stores.pgvector import PgVectorStore
+
+    hnsw = settings.vector_db.hnsw_config
+    yield PgVectorStore(
+        opened,
+        fingerprint,
+        dimension_of(fingerprint),
+        M=hnsw.M,
+        construction_ef=hnsw.construction_ef,
+        search_ef=hnsw.search_ef,
+    )
+
+
+def embedded_stores(settings: Settings, fingerprint: str) -> Iterator[VectorStore]:
+    """A model's vector stores, the one that answers first (decisions page: an exact scan answers small libraries)."""
+    chosen, dimension = settings.vector_db.store, dimension_of(fingerprint)
+    if chosen in ("auto", "exact"):
+        yield ExactStore(dimension)
+    if chosen in ("auto", "chroma"):
+        yield ChildStore("chroma", chroma_child(settings, fingerprint, dimension))
+    if chosen == "sqlite-vec":
+        yield SqliteVecStore(settings.index.path / "sqlite-vec" / f"{_of(fingerprint)}.sqlite", dimension)
+    if chosen == "qdrant":
+        yield qdrant(settings, fingerprint)
+
+
+def qdrant(settings: Settings, fingerprint: str) -> QdrantStore:
+    """A model's collection on the server at `storage.qdrant_url`, or in the index folder where there is no address."""
+    storage, hnsw = settings.storage, settings.vector_db.hnsw_config
+    address = revealed(storage.qdrant_url)
+    parts = urlsplit(address or "")
+    key = parts.username if parts.username and not parts.password else parts.password
+    collection = collection_of(settings, fingerprint)
+    return QdrantStore(
+        _without_key(address) if address else settings.index.path / "qdrant" / collection,
+        collection,
+        dimension_of(fingerprint),
+        M=hnsw.M,
+        construction_ef=hnsw.construction_ef,
+        search_ef=hnsw.search_ef,
+        threshold=settings.search.similarity_threshold,
+        quantization=settings.vector_db.quantization,
+        api_key=key,
+    )
+
+
+def chroma_child(settings: Settings, fingerprint: str, dimension: int) -> Callable[[], VectorStore]:
+    """What opens a model's Chroma collection inside a child."""
+    database, hnsw = settings.vector_db, settings.vector_db.hnsw_config
+    return partial(
+        ChromaStore,
+        settings.chroma_path,
+        collection_of(settings, fingerprint),
+        dimension,
+        distance=database.distance_metric,
+        M=hnsw.M,
+        construction_ef=hnsw.construction_ef,
+        search_ef=hnsw.search_ef,
+    )
+
+
+def collection_of(settings: Settings, fingerprint: str) -> str:
+    """The name of a model's collection."""
+    return f"{settings.vector_db.collection_name}-{_of(fingerprint)}"
+
+
+def _of(fingerprint: str) -> str:
+    return hashlib.sha256(fingerprint.encode()).hexdigest()[:8]
+
+
+def _without_key(address: str) -> str:
+    """The address without what stands before `@`, which is the key (`https://KEY@host:6333`)."""
+    parts = urlsplit(address)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+LOADING_S = 5.0  #: that closing a library waits for a model
+#: What a program may do whose library another process owns.
+_INSTEAD = "Ask it instead (`librarian search`, REST), end it (`librarian serve`, hosts), or use another index."
+
+
+class Librarian(LibraryFacade):
+    """A library, open: every verb of the desk, and how to get one."""
+
+    @classmethod
+    def open(
+        cls,
+        config: str | os.PathLike[str] | None = None,
+        *,
+        root: str | os.PathLike[str] | None = None,
+        index: str | os.PathLike[str] | None = None,
+        start: bool = True,
+        wait: bool = True,
+        **overrides: object,
+    ) -> Self:
+        """Open the library that `config` describes in this process and bring it up to date.
+
+        `overrides` are settings by dotted key. With `wait` the call returns once everything is read and embedded.
+        Without `start` it answers from what is there and changes nothing. What nobody closes is closed when the
+        interpreter ends. Raises `SetupError` where the configuration is wrong or, with `start`, another process owns
+        the index.
+        """
+        given: dict[str, object] = dict(overrides)
+        given |= {key: str(value) for key, value in {"docs.root_path": root, "index.path": index}.items() if value}
+        settings = Settings.load(Path(config) if config else None, overrides=given)
+        settings.require_library()
+        with ExitStack() as undone:
+            lock = owned(settings.index.path, hint=_INSTEAD) if start else None
+            if lock is not None:
+                undone.callback(lock.release)
+            library = cls(build(settings))
+            undone.callback(library.close)
+            if start:
+                library.start()
+                if wait:
+                    library.wait_until_ready()
+            undone.pop_all()
+        library._lock = lock
+        # Before the standard library waits for the children, which it does by a handler registered earlier: a thread
+        # that reaps one of them meanwhile would make that fail with a traceback.
+        atexit.register(library.close)
+        return library
+
+    _lock: FolderLock | None = None  #: held where this object owns the index folder
+
+    def close(self) -> None:
+        """Stop all background work, close every store and let the index folder go. Safe to call twice."""
+        atexit.unregister(self.close)
+        super().close()
+        if self._lock is not None:
+            self._lock.release()
+
+
+def build(settings: Settings) -> Dependencies:
+    """All parts, joined. Nothing is read from the library's folder and no model is loaded yet.
+
+    Raises `SetupError` where the settings can't be met, with everything closed that was opened until then.
+    """
+    _make_folder(settings.index.path)
+    with ExitStack() as undone:
+        held = storage(settings)
+        undone.callback(held.close)
+        parts = _joined(settings, held)
+        undone.pop_all()
+    return parts
+
+
+def _make_folder(index: Path) -> None:
+    try:
+        claim_index(index)
+    except OSError as error:
+        raise SetupError(
+            f"The index folder {index} can't be made: {error.strerror}.", hint="Set index.path (INDEX_PATH)."
+        ) from error
+
+
+def _joined(settings: Settings, held: Storage) -> Dependencies:
+    """Everything above the storage, from the writing side to what the desk is handed."""
+    catalog, analyzer = held.catalog, StandardAnalyzer(settings.search.min_keyword_length)
+    embedder = embedder_of(settings)
+    writing = _writing(settings, held)
+    indexer, keeping = writing.indexer, writing.keeping
+    rewriting, reranker = rewriting_of(settings), reranker_of(settings)
+    asking = answering_model(settings, embedder, indexer) if embedder is not None else None
+    options = search_options(settings, bm25=held.database is None)
+    engine = HybridSearchEngine(
+        catalog,
+        held.lexical,
+        analyzer,
+        vectors=lambda: held.stores.answering(indexer.model()),
+        embedded=lambda: _embedded(catalog, indexer.model()),
+        embedder=asking,
+        options=options,
+        reranker=reranker,
+        rewriting=rewriting,
+        calibration=Calibration(provisional_from=FEWEST_PASSAGES),
+    )
+    complete = partial(_complete, catalog, settings, indexer)
+    cached, similar = _cached(settings, engine, catalog, held.lexical, analyzer, asking, complete)
+    adapting, fitting = _fitting(settings, options.fusion, engine, held, asking, indexer, complete)
+    writing.listeners.add(fitting.look)
+    study = EvaluationService(
+        catalog,
+        most=settings.search.max_results,
+        rewriter=rewriting is not None,
+        adapted=lambda: adapting.in_use,
+    )
+    ignored_models = cache(partial(_ignored_models, settings))
+    warming = _Warming(embedder) if embedder is not None else None
+    return Dependencies(
+        options=desk_options(settings, held.names, held.rescued),
+        catalog=catalog,
+        engine=cached,
+        analyst=Analyst(QueryRouter(analyzer, semantic=embedder is not None), engine, catalog),
+        analyzer=analyzer,
+        context=parent_context,
+        sections=engine.sections,
+        fitted=fitted,
+        indexing=keeping,
+        embedder=embedder,
+        caches={
+            "exact": cached,
+            "query_embedding": QueryEmbeddings(embedder),
+            **({"semantic": similar} if similar else {}),
+        },
+        check=keeping.check,
+        evaluate=study,
+        registry=Registry(RegistryFiles(catalog, settings.docs.root_path).entities, embedder, held.archive),
+        sites=Sites(catalog, cached.search),
+        questions=QuestionLog(settings.index.path / "questions.jsonl", enabled=settings.analytics.enabled),
+        language_model=rewriting,
+        keyword_damage=lambda: held.lexical.damage,
+        notes=lambda: (*fitting.notes(), *keeping.notes(), *ignored_models()),
+        learning=fitting,
+        reranker=reranker if settings.search.reranker == "cross-encoder" else None,
+        start=partial(_start, keeping, warming, rewriting, fitting),
+        close=partial(_close, fitting, keeping, engine, held, warming, asking, embedder),
+    )
+
+
+# -- parts of several ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """The side that writes: what makes the index, what keeps it true, and who hears of new generations."""
+
+    indexer: FileIndexer
+    keeping: IndexScheduler
+    listeners: Listeners
+
+
+def _writing(settings: Settings, held: Storage) -> _Writing:
+    listeners, tally = Listeners(), Tally()
+    leader = _leader_lock(held, listeners)
+    indexer = FileIndexer(
+        settings.docs.root_path,
+        scanner(settings),
+        reader(settings),
+        held.catalog,
+        held.lexical,
+        held.archive,
+        stores_for=held.stores,
+        embedder=embedding_child(settings) if settings.embeddings.enabled else None,
+        model_key=model_key(settings),
+        options=indexer_options(settings),
+        observer=tally,
+        on_generation=[leader.announce if leader else listeners],
+    )
+    upkeep = IndexScheduler(
+        indexer,
+        held.catalog,
+        held.archive,
+        watcher(settings),
+        listeners=listeners,
+        tally=tally,
+        look_at_start=settings.docs.index_on_startup,
+        leader=leader,
+    )
+    return _Writing(indexer, upkeep, listeners)
+
+
+def _leader_lock(held: Storage, listeners: Listeners) -> LeaderLock | None:
+    """The lock of the server that indexes, where the library is in PostgreSQL."""
+    if held.database is None:
+        return None
+    from .storage.postgres.leader import LeaderLock
+
+    return LeaderLock(held.database, on_generation=listeners)
+
+
+def _cached(
+    settings: Settings,
+    engine: HybridSearchEngine,
+    catalog: Catalog,
+    lexical: KeywordIndex,
+    analyzer: StandardAnalyzer,
+    asking: AnsweringModel | None,
+    complete: Callable[[], bool],
+) -> tuple[ResultCache, SemanticCache | None]:
+    """The engine behind its caches: that of equal questions outside, within it that of near ones where it is wanted."""
+    generation, epoch, cache = partial(_generation, catalog), lambda: engine.epoch, settings.search.cache
+    similar = None
+    if cache.semantic and asking is not None:
+        similar = SemanticCache(
+            engine,
+            asking,
+            analyzer,
+            generation=generation,
+            epoch=epoch,
+            complete=complete,
+            threshold=cache.threshold,
+            ttl_s=cache.ttl_s,
+            max_entries=cache.max_entries,
+            modes=COSTLY | {"hybrid", "auto"} if settings.llm.enabled else COSTLY,
+            held=lexical.frequencies,
+        )
+    answers: LruCache[Key, SearchOutcome] = LruCache(cache.max_entries if cache.exact else 0, cache.ttl_s)
+    return ResultCache(similar or engine, answers, generation=generation, epoch=epoch, complete=complete), similar
+
+
+def _fitting(
+    settings: Settings,
+    fusion: Fusion,
+    engine: HybridSearchEngine,
+    held: Storage,
+    asking: AnsweringModel | None,
+    indexer: FileIndexer,
+    complete: Callable[[], bool],
+) -> tuple[AdapterTraining, BackgroundLearning]:
+    """What is learned from the library itself, one after the other: how questions are turned, and what sums mean."""
+    ended = threading.Event()
+    adapting = AdapterTraining(
+        engine,
+        held.catalog,
+        held.archive,
+        store=lambda: held.stores.answering(indexer.model()),
+        embedder=asking if settings.search.query_adapter and settings.embeddings.provider == "local" else None,
+        model=indexer.model,
+        complete=complete,
+        ended=ended,
+    )
+    calibrating = CalibrationTraining(
+        engine,
+        held.catalog,
+        complete=complete,
+        basis=lambda: "|".join([indexer.model(), fusion, str(engine.weights), __version__, *adapting.stamps()]),
+        scale=fusion,
+        by_meaning=settings.embeddings.enabled,
+        adapted=lambda: adapting.in_use,
+        ended=ended,
+    )
+    return adapting, BackgroundLearning([adapting, calibrating], awaited=[adapting], complete=complete, ended=ended)
+
+
+def _generation(catalog: Catalog) -> int:
+    with catalog.read() as reading:
+        return reading.generation
+
+
+def _embedded(catalog: Catalog, model: str) -> int:
+    with catalog.read() as reading:
+        return reading.count(model).embedded_chunks
+
+
+def _ignored_models(settings: Settings) -> list[str]:
+    """A note for each crawled project whose crawl asked for another embedding model than the library's."""
+    model = canonical(settings.embeddings.model)
+    return [
+        other_model_note(project, asked)
+        for project, asked in chosen_models(settings.index.path).items()
+        if canonical(asked) != model
+    ]
+
+
+def _complete(catalog: Catalog, settings: Settings, indexer: FileIndexer) -> bool:
+    """Whether an answer may be kept: nothing that it rests on is still being embedded or read into memory."""
+    if not settings.embeddings.enabled:
+        return True
+    with catalog.read() as reading:
+        count = reading.count()
+    return count.embedded_chunks >= count.chunks and "vectors" not in indexer.problems()
+
+
+# -- life ------------------------------------------------------------------------------------------------------------
+
+
+def _start(
+    upkeep: IndexScheduler,
+    warming: _Warming | None,
+    rewriting: QueryExpansion | None,
+    fitting: BackgroundLearning,
+) -> None:
+    upkeep.start()
+    fitting.start()
+    if rewriting is not None:
+        threading.Thread(target=rewriting.look, name="look-for-llm", daemon=True).start()
+    if warming is not None:
+        warming.start()
+
+
+class _Warming:
+    """Loads the model, so that the first question needn't wait; a failure is remembered and shown."""
+
+    def __init__(self, embedder: RetryingModel[Embedder]) -> None:
+        self._embedder = embedder
+        self._thread = threading.Thread(target=self._run, name="load-model", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Wait for a model that is being loaded: a program that ends meanwhile is aborted by ONNX Runtime's threads."""
+        if self._thread.is_alive():
+            self._thread.join(LOADING_S)
+
+    def _run(self) -> None:
+        with suppress(LibrarianError):  # `problem()` has it
+            self._embedder.get()
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+def _close(*parts: _Closable | RetryingModel[Embedder] | None) -> None:
+    """In this order, all of them though one may fail; models only where they are loaded."""
+    with ExitStack() as closing:
+        for part in reversed(parts):
+            closing.callback(_close_one, part)
+
+
+def _close_one(part: _Closable | RetryingModel[Embedder] | None) -> None:
+    loaded = part.peek() if isinstance(part, RetryingModel) else part
+    if loaded is not None:
+        loaded.close()

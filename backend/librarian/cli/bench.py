@@ -1,0 +1,93 @@
+"""How long searches take, as a caller sees it and inside the keeper."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import CallerError
+from .target import Place
+
+USUAL_QUESTIONS = (
+    "installation",
+    "how do I change the configuration",
+    "error when starting the server",
+    "connect a client",
+    "authentication with a token",
+    "what is the default port",
+    "upgrade to a new version",
+    "environment variables",
+    "performance tuning",
+    "which formats are supported",
+)
+"""Asked where no questions are given: what people look for in any documentation."""
+
+_PLAIN = frozenset({"keyword", "semantic"})  #: modes in which no language model is asked
+
+
+def measure(
+    place: Place, *, modes: Sequence[str], rounds: int, questions: Sequence[str] | None = None, llm: bool = False
+) -> dict[str, Any]:
+    """Median and 95th percentile in ms by mode: `inside` the keeper, and `outside` with the way there and back.
+
+    Answers from a cache aren't counted. The first question of each mode warms up and isn't counted either. `llm`: a
+    language model rewrites the questions where one is configured.
+    """
+    asked = questions or USUAL_QUESTIONS
+    if not modes:
+        raise CallerError("--modes is empty.", hint="Name at least one, for example keyword,hybrid.")
+    found: dict[str, Any] = {}
+    others: Counter[str] = Counter()
+    for mode in modes:
+        place.ask("bench", query=asked[0], mode=mode, llm=llm)
+        inside, outside = [], []
+        for _ in range(rounds):
+            place.ask("clear_cache")
+            for question in asked:
+                before = time.perf_counter()
+                answer = place.ask("bench", query=question, mode=mode, llm=llm)
+                if answer["mode"] != mode != "auto":
+                    others[f"{mode}: answered in mode {answer['mode']}"] += 1
+                if answer.get("cache") is None:
+                    outside.append((time.perf_counter() - before) * 1000)
+                    inside.append(float(answer["took_ms"]))
+        found[mode] = {"searches": len(inside)} | {
+            f"{place_name} {name} ms": round(percentile(times, share), 2)
+            for place_name, times in (("inside", inside), ("outside", outside))
+            for name, share in (("p50", 0.5), ("p95", 0.95))
+        }
+    told = [f"{what} ({count} of {len(asked) * rounds} searches)" for what, count in others.items()]
+    if not llm and not _PLAIN.issuperset(modes) and place.ask("status")["llm"]["enabled"]:
+        told.append("the language model was asked nothing: --llm has it rewrite the questions, as it does others")
+    return {"modes": found, "notes": [f"{len(asked)} questions, {rounds} rounds each", *told]}
+
+
+def read_questions(path: Path) -> list[str]:
+    """The questions of a file, one a line. Raises `CallerError` where it can't be read or holds none."""
+    try:
+        questions = [line.strip() for line in path.read_text("utf-8-sig").split("\n") if line.strip()]
+    except OSError as error:
+        raise CallerError(f"Can't read {path}: {error.strerror}.", hint="Check --queries.") from error
+    except UnicodeDecodeError as error:
+        raise CallerError(f"Can't read {path}: {error}.", hint="Write it as UTF-8 text.") from error
+    if not questions:
+        raise CallerError(f"{path} holds no question.", hint="Write one a line, or leave --queries out.")
+    return questions
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value below which `share` of all values lie, interpolated (Hyndman and Fan's type 7); 0 for no values.
+
+    >>> percentile([1.0, 2.0, 3.0, 4.0], 0.5)
+    2.5
+    """
+    if not values:
+        return 0.0
+    ordered = sorted(values)
+    position = share * (len(ordered) - 1)
+    below = int(position)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (position - below) * (ordered[above] - ordered[below])

@@ -1,0 +1,310 @@
+"""How each MCP host is told about Librarian, and the careful change of its configuration file.
+
+Other entries stay as they are, a file that changes is kept beside it as `.backup`, and doing it twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from ..daemon import client_log
+from ..errors import CallerError, SetupError
+from ..files.writing import write_whole
+
+NAME = "librarian"
+TOKEN = "MCP_AUTH_TOKEN"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What a host needs: the command that starts a relay, or the address of a running server."""
+
+    command: Sequence[str]
+    url: str | None = None
+    token: bool = False  #: the address asks for a bearer token
+    name: str = NAME  #: of the entry; several libraries stand side by side under different ones
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A program that speaks MCP: where its configuration lies and what an entry looks like."""
+
+    name: str
+    title: str
+    path: Callable[[Path, Path], Path]  #: (home, working directory) → configuration file
+    section: str
+    entry: Callable[[Server], Mapping[str, Any]]
+    toml: bool = False
+    after: str = "Restart it to see the tools."
+
+
+def _desktop_path(home: Path, _: Path) -> Path:
+    folder = "Library/Application Support/Claude" if sys.platform == "darwin" else ".config/Claude"
+    return home / folder / "claude_desktop_config.json"
+
+
+def _command(server: Server) -> dict[str, Any]:
+    return {"command": server.command[0], "args": list(server.command[1:])}
+
+
+def _desktop_entry(server: Server) -> Mapping[str, Any]:
+    if server.url:
+        raise CallerError("Claude Desktop starts stdio servers only.", hint="Leave --http out.")
+    return _command(server)
+
+
+def _typed_entry(variable: str) -> Callable[[Server], Mapping[str, Any]]:
+    """An entry with its type spelt out; `variable` is how the host writes an environment variable."""
+
+    def entry(server: Server) -> Mapping[str, Any]:
+        if not server.url:
+            return {"type": "stdio", **_command(server)}
+        return {"type": "http", "url": server.url, **_headers(server, variable)}
+
+    return entry
+
+
+def _headers(server: Server, variable: str) -> dict[str, Any]:
+    return {"headers": {"Authorization": f"Bearer {variable}"}} if server.token else {}
+
+
+def _cursor_entry(server: Server) -> Mapping[str, Any]:
+    return {"url": server.url, **_headers(server, f"${{env:{TOKEN}}}")} if server.url else _command(server)
+
+
+def _gemini_entry(server: Server) -> Mapping[str, Any]:
+    return {"httpUrl": server.url, **_headers(server, f"${TOKEN}")} if server.url else _command(server)
+
+
+def _codex_entry(server: Server) -> Mapping[str, Any]:
+    token = {"bearer_token_env_var": TOKEN} if server.token else {}
+    return {"url": server.url, **token} if server.url else _command(server)
+
+
+HOSTS = {
+    host.name: host
+    for host in (
+        Host("claude-desktop", "Claude Desktop", _desktop_path, "mcpServers", _desktop_entry),
+        Host(
+            "claude-code",
+            "Claude Code",
+            lambda home, cwd: cwd / ".mcp.json",
+            "mcpServers",
+            _typed_entry(f"${{{TOKEN}}}"),
+            after="Start it in this folder; it asks once whether to use the server.",
+        ),
+        Host("cursor", "Cursor", lambda home, cwd: home / ".cursor" / "mcp.json", "mcpServers", _cursor_entry),
+        Host(
+            "vscode",
+            "VS Code",
+            lambda home, cwd: cwd / ".vscode" / "mcp.json",
+            "servers",
+            _typed_entry(f"${{env:{TOKEN}}}"),
+            after="Open this folder and start the server where VS Code offers it.",
+        ),
+        Host(
+            "codex", "Codex", lambda home, cwd: home / ".codex" / "config.toml", "mcp_servers", _codex_entry, toml=True
+        ),
+        Host("gemini", "Gemini CLI", lambda home, cwd: home / ".gemini" / "settings.json", "mcpServers", _gemini_entry),
+    )
+}
+"""All hosts by the name that `librarian connect` takes."""
+
+
+def relay_command(config: Path | None, root: Path | None, index: Path | None) -> list[str]:
+    """The command that starts a relay, with absolute paths, for a host that starts it from anywhere."""
+    script = Path(sys.executable).with_name("librarian")
+    command = [str(script)] if script.is_file() else [sys.executable, "-m", "librarian.cli.main"]
+    command.append("stdio")
+    for option, path in (("--config", config), ("--root", root), ("--index", index)):
+        if path is not None:
+            command += [option, os.path.abspath(os.path.expanduser(path))]
+    return command
+
+
+def snippet(host: Host, server: Server) -> str:
+    """What to paste into the host's configuration file."""
+    entry = host.entry(server)
+    if host.toml:
+        return _toml_table(host, server.name, entry)
+    return json.dumps({host.section: {server.name: entry}}, indent=2) + "\n"
+
+
+def changed(host: Host, server: Server, text: str) -> str:
+    """The configuration file with the entry in it. The same text where the entry is there already.
+
+    Raises SetupError for a file that can't be understood, or that holds comments, which would be lost.
+    """
+    return _changed_toml(host, server, text) if host.toml else _changed_json(host, server, text)
+
+
+def write(host: Host, server: Server, path: Path) -> Path | None:
+    """Puts the entry into the file. Returns the backup of what was there; None where there was nothing to keep.
+
+    Raises SetupError for a file that can't be understood or written.
+    """
+    try:
+        return _write(host, server, path.resolve())  # a linked file stays a link
+    except (OSError, UnicodeDecodeError) as error:
+        problem = error.strerror if isinstance(error, OSError) else "it isn't UTF-8"
+        raise SetupError(
+            f"{host.title}'s configuration {path} can't be written: {problem}.",
+            hint="Paste what `librarian connect` prints without --write.",
+        ) from error
+
+
+def _write(host: Host, server: Server, target: Path) -> Path | None:
+    before = target.read_text("utf-8-sig") if target.is_file() else ""  # as editors of Windows write
+    try:
+        after = changed(host, server, before)
+    except SetupError as error:
+        raise SetupError(f"{target}: {error.message}", hint=error.hint) from error
+    if after == before:
+        return None
+    target.parent.mkdir(parents=True, exist_ok=True)
+    backup = None
+    if before:
+        backup = _free_name(target)
+        backup.write_bytes(target.read_bytes())
+    write_whole(target, after, mode=target.stat().st_mode & 0o777 if before else None)
+    return backup
+
+
+def _free_name(path: Path) -> Path:
+    names = (path.with_name(f"{path.name}.backup{number or ''}") for number in range(1000))
+    return next(name for name in names if not name.exists())
+
+
+def _changed_json(host: Host, server: Server, text: str) -> str:
+    try:
+        content = json.loads(text) if text.strip() else {}
+    except json.JSONDecodeError as error:
+        raise SetupError(
+            f"{host.title}'s configuration isn't plain JSON ({error}); writing it would lose its comments.",
+            hint="Paste what `librarian connect` prints without --write.",
+        ) from error
+    servers = content.setdefault(host.section, {}) if isinstance(content, dict) else None
+    if not isinstance(servers, dict):
+        raise SetupError(f"{host.title}'s configuration has no object {host.section!r}.", hint="Correct it by hand.")
+    entry = host.entry(server)
+    if servers.get(server.name) == entry:
+        return text
+    servers[server.name] = entry
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def _changed_toml(host: Host, server: Server, text: str) -> str:
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SetupError(f"{host.title}'s configuration isn't TOML: {error}.", hint="Correct it by hand.") from error
+    entry = host.entry(server)
+    others = dict(content.get(host.section, {}))
+    if others.pop(server.name, None) == entry:
+        return text
+    table = rf"{host.section}\.{server.name}"
+    ours = re.compile(
+        rf"^[ \t]*\[{table}(?:\.[^\]]*)?\][^\n]*\n?(?:(?![ \t]*\[)[^\n]*(?:\n|\Z))*?(?=^[ \t]*\[|\Z)",
+        re.M,
+    )
+    kept = ours.sub("", text).rstrip("\n")
+    after = (f"{kept}\n\n" if kept else "") + _toml_table(host, server.name, entry)
+    wanted = content | {host.section: others | {server.name: dict(entry)}}
+    if _toml_or_none(after) != wanted:
+        raise SetupError(
+            f"{host.title}'s configuration names {server.name!r} in a way that can't be replaced safely.",
+            hint=f"Replace the table [{host.section}.{server.name}] by hand with what `librarian connect` prints.",
+        )
+    return after
+
+
+def _toml_or_none(text: str) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
+
+
+def _toml_table(host: Host, name: str, entry: Mapping[str, Any]) -> str:
+    # A JSON string, or a list of them, is also a TOML one.
+    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in entry.items()]
+    return "\n".join([f"[{host.section}.{name}]", *lines]) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A host whose configuration names Librarian; `problem` says what is wrong with the entry, empty where nothing."""
+
+    host: Host
+    path: Path
+    target: str
+    problem: str = ""
+
+
+def configured(home: Path, folder: Path) -> Iterator[Connection]:
+    """The hosts that name Librarian, for this user and in this working directory."""
+    for host in HOSTS.values():
+        path = host.path(home, folder)
+        try:
+            text = path.read_text("utf-8-sig")
+        except FileNotFoundError:
+            continue
+        except (OSError, UnicodeDecodeError) as error:
+            yield Connection(host, path, "", f"{path} can't be read: {error}")
+            continue
+        try:
+            content = tomllib.loads(text) if host.toml else json.loads(text or "{}")
+        except ValueError as error:
+            if NAME in text:  # comments are fine for some hosts; what they name is none of our business
+                yield Connection(host, path, "", f"{path} can't be understood: {error}")
+            continue
+        servers = content.get(host.section) if isinstance(content, dict) else None
+        for name, entry in servers.items() if isinstance(servers, dict) else ():
+            if isinstance(entry, dict) and (name == NAME or _is_ours(entry)):
+                yield _seen(host, path, entry)
+
+
+def _is_ours(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry under another name starts a relay of Librarian."""
+    command, arguments = entry.get("command"), entry.get("args")
+    if not isinstance(command, str) or not isinstance(arguments, list) or "stdio" not in arguments:
+        return False
+    return Path(command).name == "librarian" or "librarian.cli.main" in arguments
+
+
+def _seen(host: Host, path: Path, entry: Mapping[str, Any]) -> Connection:
+    if url := entry.get("url") or entry.get("httpUrl"):
+        return Connection(host, path, str(url))
+    words = [str(word) for word in (entry.get("command", ""), *entry.get("args", []))]
+    program, target = words[0], " ".join(words)
+    if not (os.access(program, os.X_OK) if os.sep in program else shutil.which(program)):
+        return Connection(host, path, target, f"it starts {program!r}, which isn't there")
+    for option, value in pairwise(words):
+        if option in ("--config", "--root") and not Path(value).exists():
+            return Connection(host, path, target, f"{option} is {value}, which isn't there")
+    return Connection(host, path, target)
+
+
+def callers(index: Path) -> list[str]:
+    """The last five who have called, the latest first, as words."""
+    found = client_log.read(index)[::-1][:5]
+    return [
+        f"{visitor.name} {visitor.version}".strip()
+        + f" ({visitor.calls} call{'s' if visitor.calls != 1 else ''}, last {_when(visitor.last)})"
+        for visitor in found
+    ]
+
+
+def _when(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))

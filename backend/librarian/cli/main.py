@@ -1,0 +1,156 @@
+"""The terminal's door: the `librarian` command.
+
+`main` turns errors into exit codes; the commands themselves are in the other modules of this package. A host's relay
+(`librarian stdio`) takes a short cut here, so that it costs no more than the standard library.
+
+Exit codes: 0 done · 1 nothing found · 2 the caller's mistake · 3 done with unreadable files · 70 a bug · 78 set-up ·
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import errno
+import io
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TextIO
+
+from ..errors import (
+    BUG,
+    CALLER,
+    INTERRUPTED,
+    NOTHING_FOUND,
+    SETUP,
+    UNREADABLE,
+    CallerError,
+    LibrarianError,
+    NotFound,
+    SetupError,
+    SourceError,
+)
+from ..text.sanitizing import visible
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+def exit_code(error: LibrarianError) -> int:
+    """The exit code that tells a script whose turn it is."""
+    if isinstance(error, NotFound):
+        return NOTHING_FOUND
+    if isinstance(error, CallerError):
+        return CALLER
+    if error.code == "internal":  # the keeper's; its traceback is in the keeper's log
+        return BUG
+    return UNREADABLE if isinstance(error, SourceError) else SETUP
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Does what the command line says and returns its exit code. Errors go to stderr; with `--json` to stdout too."""
+    try:
+        if arguments[:1] == ["stdio"] and not {"--help", "-h"} & set(arguments):
+            from ..daemon.stdio_bridge import main as relay
+
+            return relay(list(arguments[1:]))
+        from .search import app
+
+        app(args=list(arguments), prog_name="librarian")
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # typer makes it 1, which means that nothing was found
+            return _unread()
+        if usage := getattr(stop.__context__, "format_message", None):  # typer has told it on stderr
+            command = getattr(getattr(stop.__context__, "ctx", None), "command_path", "librarian")
+            _tell(arguments, CallerError.code, usage(), f"See {command} --help.")
+        return stop.code if isinstance(stop.code, int) else 0 if stop.code is None else CALLER
+    except LibrarianError as error:
+        _tell(arguments, error.code, error.message, error.hint)
+        _say(f"{visible(str(error))}\n")
+        return exit_code(error)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _unread()
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in (*_FULL, *_FORBIDDEN):
+            return _refused(arguments, error)
+        return _bug(arguments)
+    return 0
+
+
+def _tell(arguments: Sequence[str], code: str, message: str, hint: str) -> None:
+    """The error as REST gives it, for programs that read stdout."""
+    if "--json" in arguments:
+        from .output import write_json
+
+        write_json({"error": {"code": code, "message": message, "hint": hint}})
+
+
+def _bug(arguments: Sequence[str]) -> int:
+    _tell(arguments, "internal", "This is a bug in Librarian.", "Please report it with the lines on stderr.")
+    _say(f"{traceback.format_exc()}This is a bug in Librarian. Please report it with the lines above.\n")
+    return BUG
+
+
+def _refused(arguments: Sequence[str], error: OSError) -> int:
+    full = error.errno in _FULL
+    hint = "Free some space there." if full else "See that you may read and write there."
+    message = f"{error.filename or 'The output'} can't be {'written' if full else 'used'}: {error.strerror}."
+    if error.filename is not None:  # else it is the output itself
+        _tell(arguments, SetupError.code, message, hint)
+    _say(f"{message} {hint}\n")
+    return SETUP
+
+
+def _say(text: str) -> None:
+    """To stderr; where nobody reads it any more, the exit code still says what was wrong."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        _unread(sys.stderr)
+
+
+def _unread(stream: TextIO | None = None) -> int:
+    """Whoever read our output (`stream`, else stdout) has enough of it; what Python would still flush goes nowhere."""
+    with contextlib.suppress(OSError, ValueError):  # no real file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())
+    return 0
+
+
+def _can_write() -> None:
+    """Have streams take every character, and be there at all: a terminal may know ASCII alone, a caller close them."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (until the end)
+        elif isinstance(stream, io.TextIOWrapper) and (stream.errors == "strict" or not _is_utf_8(stream)):
+            stream.reconfigure(errors="replace")  # what the C locale has, surrogateescape, fails at letters, too
+
+
+def _is_utf_8(stream: io.TextIOWrapper) -> bool:
+    return codecs.lookup(stream.encoding).name == "utf-8"
+
+
+def main() -> None:
+    """The entry point of the `librarian` command."""
+    _can_write()
+    code = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _unread()
+    except OSError as error:
+        _unread()
+        code = _refused((), error)
+    if sys.argv[1:2] == ["serve"]:  # who stops a server waits for it
+        import_module("librarian.daemon.shutdown").leave(code)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

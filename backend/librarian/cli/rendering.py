@@ -1,0 +1,281 @@
+"""How each verb's answer looks on a page. Answers come as the JSON objects of `librarian.schemas`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import counted
+from ..models import QUOTED_PATH
+from ..search.suggestions import no_mention
+from .output import Page
+
+COPIES = 3  #: other paths of equal text that are shown
+Answer = Mapping[str, Any]
+
+
+def search(page: Page, answer: Answer, *, why: bool = False) -> None:
+    """Hits, best first: breadcrumb and score, place, snippet with its matches; then what was odd about the search."""
+    of = "email" if any("sender" in result for result in answer["results"]) else "document"
+    if missing := no_mention(answer.get("not_mentioned") or (), answer.get("not_mentioned_in") or "", of=of):
+        page.line((missing, "bold"))
+        page.line()
+    for result in answer["results"]:
+        _heading(page, result)
+        page.passage(result["snippet"], [(start, end) for start, end in result.get("highlights") or ()], flowing=True)
+        for one in result.get("more") or ():
+            heading = f": {one['heading']}" if one.get("heading") else ""
+            size = counted(one["tokens"], "token")
+            page.line((f"lines {one['line_start']}-{one['line_end']} ({size}){heading}", "dim"), indent=3)
+        others = result.get("also_in") or ()
+        for other in others[:COPIES]:
+            page.line(("also in ", "dim"), other, indent=3)
+        if len(others) > COPIES:
+            page.line((f"also in {len(others) - COPIES} more (--json lists them)", "dim"), indent=3)
+        if why:
+            for reason in result.get("why") or ():
+                _why(page, reason)
+        page.line()
+    if not answer["results"]:
+        page.line(("Nothing on this page." if answer["total"] else "Nothing found.", "bold"))
+    for suggestion in answer.get("suggestions") or ():
+        page.line(suggestion["text"], indent=3)
+    rewritten = answer.get("rewritten") or {}
+    if rewritten.get("search_terms") and rewritten["source"] != "spelling":  # which the suggestions tell
+        page.line(f"Also searched for: {rewritten['search_terms']} ({rewritten['source']})", indent=3)
+    if weak := answer.get("weak_hidden"):
+        page.line((f"{counted(weak, 'hardly relevant result')} left out: --include-weak", "dim"), indent=3)
+    for note in answer.get("notes") or ():
+        page.line(note, indent=3)
+    page.line((_search_summary(answer), "dim"))
+    degraded(page, answer)
+
+
+def _heading(page: Page, result: Answer) -> None:
+    crumbs = [result["title"], *(part for part in result.get("heading_path") or () if part != result["title"])]
+    parts: list[str | tuple[str, str]] = [f"{result['rank']}. "]
+    if "sender" in result:
+        crumbs = [result["subject"] or "(no subject)"]
+        quoted = "quoted by " if tuple(result.get("heading_path", ())[:1]) == QUOTED_PATH else ""
+        parts = [*parts, quoted, (result["sender"], "cyan"), f"  {(result.get('date') or '')[:10]}  "]
+    score = "" if result.get("relevance_score") is None else f"  {result['relevance_score']:.2f}"
+    page.line(*parts, (" › ".join(crumbs), "bold"), (score, "green"))
+    place = f"{result['file_path']}:{result['line_start']}-{result['line_end']}"
+    page_number = f"  page {result['page']}" if result.get("page") else ""
+    part = ""
+    if lines := result.get("section_lines"):
+        part = f"  of {lines[0]}-{lines[1]}, {counted(result['tokens'], 'token')}"
+    stale = ("  stale: changed since", "red") if result.get("stale") else ""
+    page.line((place, "blue"), page_number, (part, "dim"), stale, indent=3)
+
+
+def _why(page: Page, reason: Answer) -> None:
+    rank = f"rank {reason['rank']}" if reason.get("rank") is not None else ""
+    raw = f"raw {reason['raw']:.3f}" if reason.get("raw") is not None else ""
+    points = f"{reason['points']:+.4f}"
+    page.line((f"{reason['source']:<20} {rank:<9} {raw:<12} {points}", "dim"), indent=5)
+
+
+def _search_summary(answer: Answer) -> str:
+    shown, total, mode, asked = len(answer["results"]), answer["total"], answer["mode"], answer["requested_mode"]
+    how = mode if mode == asked else f"{mode} (asked: {asked})"
+    more = f" · more with --offset {answer['next_offset']}" if answer.get("next_offset") is not None else ""
+    doubt = " · the answer may not be here" if answer.get("answerable") == "unlikely" else ""
+    doubt += "" if answer.get("calibrated", True) else " · relevance isn't calibrated yet"
+    best = "the best " if answer.get("capped") else ""
+    return f"{shown} of {best}{total} · {how} · {answer['took_ms']:.0f} ms{more}{doubt}"
+
+
+def degraded(page: Page, answer: Answer) -> None:
+    """What was configured and doesn't work."""
+    for reason in answer.get("degraded") or ():
+        page.line(("degraded: ", "yellow"), str(reason))
+
+
+def document(page: Page, answer: Answer) -> None:
+    """A document or a part of it. In a pipe it is the text alone."""
+    if page.styled:
+        page.line((answer["title"], "bold"), ("  " + answer["file_path"], "blue"))
+        page.line((f"lines {answer['line_start']}-{answer['line_end']} · {answer['last_modified']}", "dim"))
+        if mail := answer.get("email"):
+            _mail_head(page, mail)
+        page.line()
+    page.passage(answer["content"], indent=0)
+    if missing := answer.get("missing_section"):
+        page.line((f"… no section {missing!r}: this is the document", "red"))
+    for note in answer.get("notes") or ():
+        page.line((f"… {note}", "dim"))
+    if answer.get("stale"):
+        page.line(("… stale: the file has changed since it was read", "red"))
+    if answer.get("next_column"):
+        page.line((f"… line {answer['line_end']} was cut: --max-chars 0", "dim"))
+    if answer.get("next_line"):
+        page.line((f"… goes on at line {answer['next_line']}: --lines {answer['next_line']}-", "dim"))
+
+
+def _mail_head(page: Page, mail: Answer) -> None:
+    page.line((mail["sender"], "cyan"), f"  {mail['date'] or ''}  ", (f"thread {mail['thread_id']}", "dim"))
+    for name in ("to", "cc"):
+        if mail[name]:
+            page.line((f"{name}: {', '.join(mail[name])}", "dim"))
+
+
+def thread(page: Page, answer: Answer) -> None:
+    """A conversation, oldest first."""
+    page.line((answer["subject"] or "(no subject)", "bold"), f"  {counted(answer['total'], 'mail')}")
+    page.line((", ".join(answer["participants"]), "dim"))
+    for mail in answer["emails"]:
+        page.line()
+        page.line((mail["sender"], "cyan"), f"  {mail.get('date') or ''}  ", (mail["file_path"], "blue"))
+        page.passage(mail["body"])
+        for attachment in mail.get("attachments") or ():
+            page.line((f"attached: {attachment['filename']} ({attachment['size']} bytes)", "dim"), indent=3)
+    if answer.get("next_offset"):
+        page.line()
+        page.line((f"… {answer['total'] - answer['next_offset']} more: --offset {answer['next_offset']}", "dim"))
+
+
+def analysis(page: Page, answer: Answer) -> None:
+    """How a question is understood, and why a document isn't found for it."""
+    sure = f"{answer['confidence']:.0%} sure"
+    page.line((answer["query_type"], "bold"), f", best asked in mode {answer['recommended_mode']} ({sure})")
+    page.line(f"complexity {answer['complexity']:.2f} · {counted(answer['word_count'], 'word')}", indent=3)
+    if answer.get("technical_terms"):
+        page.line("technical: " + ", ".join(answer["technical_terms"]), indent=3)
+    for reason in answer.get("reasons") or ():
+        page.line(f"- {reason}", indent=3)
+    missing = answer.get("why_not")
+    if missing:
+        page.line((f"{missing['file_path']}: {missing['stage']}. ", "bold"), missing["explanation"])
+        for leg in missing.get("legs") or ():
+            place = f"rank {leg['rank']}" if leg["rank"] else "no rank"
+            page.line(f"{leg['leg']}: {place}{', ' + leg['reason'] if leg.get('reason') else ''}", indent=3)
+
+
+def products(page: Page, answer: Answer) -> None:
+    """Products, or the components of one."""
+    if "components" in answer:
+        rows = [[item["name"], item["document_count"]] for item in answer["components"]]
+        page.table([answer["product"], "documents"], rows)
+    else:
+        rows = [[item["name"], item["component_count"], item["document_count"]] for item in answer["products"]]
+        page.table(["product", "components", "documents"], rows)
+
+
+_STATE_STYLES = {"ready": "bold green", "indexing": "bold cyan", "degraded": "bold yellow"}
+
+
+def status(page: Page, answer: Answer) -> None:
+    """What the index holds and whether everything works."""
+    state = answer["status"]
+    page.line((state, _STATE_STYLES.get(state, "bold")), f"  generation {answer['generation']}")
+    for reason in answer.get("reasons") or ():
+        page.line(("- ", ""), reason, indent=3)
+    counts = f"{counted(answer['documents'], 'document')} and {counted(answer['emails'], 'email')}"
+    embedded = f"{answer['embedded_chunks']} of {counted(answer['chunks'], 'passage')} embedded"
+    page.line(f"{counts} in {counted(answer['products'], 'product')}, {embedded}")
+    progress = answer.get("progress") or {}
+    if progress.get("phase", "idle") != "idle":
+        page.line(progress_line(progress))
+    embeddings = answer["embeddings"]
+    by = embeddings["model"]
+    if embeddings["dimension"]:  # the model has been loaded
+        by += f", {embeddings['dimension']} dimensions, {embeddings['backend']} {embeddings['device']}"
+    page.line("embeddings: ", by if embeddings["enabled"] else "off")
+    page.line("text is sent to: ", "; ".join(answer.get("sent_to") or ()) or "no other machine")
+    page.line(f"folder: {answer.get('root_path') or '?'}", "" if answer.get("watching") else "  (not watched)")
+    page.line(f"index: {answer['index_path']}  ({answer['storage']['disk_bytes'] / 1e6:.1f} MB)")
+    _left_out(page, "skipped", answer["skipped"]["total"], answer["skipped"]["examples"])
+    _left_out(page, "unreadable", answer["failures"]["total"], answer["failures"]["items"])
+    for note in answer.get("notes") or ():
+        page.line(("note: ", "dim"), note, hang=6)
+
+
+def _left_out(page: Page, word: str, total: int, items: Sequence[Answer]) -> None:
+    if total:
+        page.line(f"{word}: {total}")
+        for item in items[:5]:
+            page.line((f"{item['path']}  {item['reason']}", "dim"), indent=3)
+
+
+def progress_line(progress: Answer) -> str:
+    """One line about how far an index run is."""
+    phase = progress.get("phase", "")
+    if phase == "learning":
+        return "learning: what the library's headings and links call its pages"
+    if not progress.get("chunks_total" if phase == "embedding" else "files_total"):
+        return f"{phase}: begins"
+    files = f"{progress.get('files_done', 0)}/{progress.get('files_total', 0)} files"
+    chunks = f"{progress.get('chunks_embedded', 0)}/{progress.get('chunks_total', 0)} passages embedded"
+    rate = progress.get("chunks_per_s" if phase == "embedding" else "files_per_s") or 0
+    left = f", {progress['eta_s']:.0f} s left" if progress.get("eta_s") else ""
+    return f"{phase}: {chunks if phase == 'embedding' else files}, {rate:.0f}/s{left}"
+
+
+def refresh(page: Page, answer: Answer) -> None:
+    """What an index run did."""
+    words = ("added", "changed", "removed", "moved", "unchanged")
+    page.line(", ".join(f"{answer[word]} {word}" for word in words))
+    took = f"{answer['took_ms'] / 1000:.1f} s"
+    embedded = f"{answer['embedded']} of {counted(answer['chunks'], 'passage')} embedded"
+    mails = f" and {counted(answer['emails'], 'email')}" if answer.get("emails") else ""
+    page.line(f"{counted(answer['documents'], 'document')}{mails}, {embedded}, {took}")
+    _left_out(page, "skipped", answer["skipped"]["total"], answer["skipped"]["examples"])
+    for item in answer.get("failed") or ():
+        page.line(("unreadable: ", "red"), f"{item['path']}  {item['reason']}")
+    reasons = answer.get("reasons") or ()
+    for reason in reasons:
+        page.line(("not done: ", "red"), reason)
+    for note in answer.get("notes") or ():
+        if not any(reason.endswith(note) for reason in reasons):
+            page.line(("note: ", "dim"), note)
+    held = answer["documents"] or answer.get("emails")
+    if not (held or answer["skipped"]["total"] or answer.get("failed") or reasons):
+        page.line(("note: ", "dim"), "no file to index was found; `librarian doctor` names the folder that is read")
+
+
+def check(page: Page, answer: Answer) -> None:
+    """Whether catalog, keyword index, vectors and folder agree."""
+    page.line(("in order" if answer["ok"] else "not in order", "bold green" if answer["ok"] else "bold red"))
+    for word in ("problems", "repaired"):
+        for item in answer.get(word) or ():
+            page.line(f"{word.removesuffix('s')}: {item}", indent=3)
+    held = (("documents", "document"), ("chunks", "passage"), ("vectors", "vector"))
+    page.line(", ".join(counted(answer[name], word) for name, word in held))
+
+
+def evaluation(page: Page, answer: Answer) -> None:
+    """Measures by mode: a number, or a mean with its 95% interval and the p of its difference from the first mode.
+
+    Where a terminal is too narrow for that, only the first measure has its interval.
+    """
+    modes: Mapping[str, Answer] = answer.get("modes") or {}
+    measures = list(dict.fromkeys(name for found in modes.values() for name in found))
+    header = ["mode", *measures]
+    rows = [[mode, *(_measure(found.get(name)) for name in measures)] for mode, found in modes.items()]
+    fits = page.fits(header, rows)
+    if not fits:
+        rows = [
+            [mode, *(_measure(found.get(name), interval=name == measures[0], p=False) for name in measures)]
+            for mode, found in modes.items()
+        ]
+    if rows:
+        page.table(header, rows)
+    if "questions" in answer:
+        more = "" if fits else "; a wider terminal, or --json, shows every interval and p"
+        page.line((f"{counted(answer['questions'], 'question')}; mean with its 95% interval{more}", "dim"))
+    for note in answer.get("notes") or ():
+        page.line(("note: ", "dim"), str(note), hang=6)
+
+
+def _measure(value: object, *, interval: bool = True, p: bool = True) -> str:
+    if isinstance(value, Mapping):
+        parts = [f"{value['mean']:.3f}"]
+        parts += [f"[{value['low']:.3f}, {value['high']:.3f}]"] if interval else []
+        parts += [_p(value["p"])] if p and value.get("p") is not None else []
+        return " ".join(parts)
+    return f"{value:.2f}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+def _p(value: float) -> str:
+    return "p<0.001" if value < 0.001 else f"p={value:.3f}"

@@ -1,0 +1,183 @@
+"""Generate `.env.example`, `config.json` and the manual's settings page from the settings.
+
+python -m librarian.cli.settings_reference --write     # rewrites the three files
+python -m librarian.cli.settings_reference             # names those that are out of date, exit code 1
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import groupby
+from pathlib import Path
+
+from ..files.config_files import REPOSITORY
+from ..settings import ALIASES, DERIVED_VARIABLES, SETTINGS, Setting
+
+SHIPPED = ("docs.root_path", "index.path", "search.mode", "embeddings.model", "mcp.host", "mcp.port")
+"""Settings in the shipped config.json: those that people change first. All others keep their defaults."""
+
+SECTION_TITLES = {
+    "system": "Name",
+    "docs": "The folder",
+    "index": "The index",
+    "search": "Search",
+    "embeddings": "Embeddings",
+    "chunking": "Splitting into passages",
+    "metadata": "Metadata",
+    "vector_db": "Vectors",
+    "storage": "Storage",
+    "llm": "Language model",
+    "mcp": "Listening",
+    "serve": "The background process",
+    "security": "Security",
+    "logging": "Logging",
+    "analytics": "Analytics",
+    "toolsets": "Tools",
+}
+
+
+PAGE_HEAD = """\
+---
+title: Settings
+tags: [settings, configuration, environment]
+---
+
+# Settings
+
+`config.json` < `.env` < environment < command line: the later wins. Comments (`//`) are fine in `config.json`. An
+unknown key is refused, and the nearest name is shown. Settings whose names end in `_ms`, `_s` or `_mb` are in
+milliseconds, seconds or megabytes.
+
+Which file: the one given by `--config`, else by `CONFIG_FILE`, else a `librarian.json` or `config.json` in the working
+directory that you have trusted, else `~/.config/librarian/librarian.json`, else, in a checkout, the one next to the
+program. `.env` is read next to that file and nowhere else. Relative paths are relative to the configuration file; on
+the command line, to the working directory.
+
+## Which files are trusted
+
+A file in the working directory may belong to a repository that you cloned. It is ignored, with a note on stderr, until
+you read it and run `librarian trust` there. What is remembered is the owner and the content of the file and of the
+`.env` next to it: after a change you are asked again. `librarian trust --revoke` takes it back.
+
+Your own `~/.config/librarian/librarian.json`, the command line, the environment and trusted files may name any path and
+any address. Any other file, named by `--config` or `CONFIG_FILE`, may not:
+
+* `index.path`, `vector_db.path` and `logging.file` must lie inside the folder of that file, or in
+  `~/.local/share/librarian`.
+* A key from the environment is not sent to an address that the file names. A note says so.
+
+Text is sent to another machine only where `embeddings.provider`, `llm.provider`, `storage.database_url` or
+`storage.qdrant_url` says so. The name of a model chooses no service. `librarian status` and `librarian doctor` list
+each host and what is sent to it.
+
+A secret can be given as a file: `MCP_AUTH_TOKEN_FILE=/run/secrets/token` is read like `MCP_AUTH_TOKEN`. The same works
+for `OPENAI_API_KEY`, `DATABASE_URL` and `QDRANT_URL`.
+
+With `--root DIR` and no configuration file of your own, the index lies in `~/.local/share/librarian/indexes`, one
+folder per library.
+
+## Seeing what is in force
+
+`librarian config` shows every value in force and where it comes from; `librarian config search.mode` shows one.
+"""
+
+
+def files() -> dict[str, str]:
+    """Each generated file by its path below the repository, with its content."""
+    return {
+        "config.json": shipped_config(),
+        ".env.example": env_example(),
+        "docs/librarian/reference/settings.md": settings_page(),
+    }
+
+
+def shipped_config() -> str:
+    """The config.json that comes with the program."""
+    lines = ["{", "  // Every setting, with its default: docs/librarian/reference/settings.md"]
+    shipped = [SETTINGS[key] for key in SETTINGS if key in SHIPPED]
+    sections = [(section, list(found)) for section, found in groupby(shipped, lambda each: each.key.split(".")[0])]
+    for section, found in sections:
+        lines.append(f'  "{section}": {{')
+        for each in found:
+            comma = "," if each is not found[-1] else ""
+            entry = f'    "{each.key.split(".")[1]}": {_json(each.default)}{comma}'
+            lines.append(f"{entry.ljust(36)} // {each.description}")
+        lines.append("  }," if section != sections[-1][0] else "  }")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def env_example() -> str:
+    """All environment variables, each commented out, with meaning and default."""
+    lines = [
+        "# Copy to .env next to config.json. Each line shows a default; take the # away to change it.",
+        "# The environment beats this file, and the command line beats both.",
+        "",
+    ]
+    for each in SETTINGS.values():
+        if each.env and each.env not in DERIVED_VARIABLES:
+            lines += [f"# {each.description} ({each.key}: {each.kind})", f"#{each.env}={_plain(each.default)}", ""]
+    lines += ["# Variables with a meaning of their own:", ""]
+    for name, sentence in DERIVED_VARIABLES.items():
+        lines += [f"# {sentence}", f"#{name}=", ""]
+    return "\n".join(lines[:-1]) + "\n"
+
+
+def settings_page() -> str:
+    """The manual's page of settings."""
+    lines = PAGE_HEAD.splitlines()
+    for section, found in groupby(SETTINGS.values(), lambda each: each.key.split(".")[0]):
+        lines += [
+            "",
+            f"## {SECTION_TITLES[section]}",
+            "",
+            "| Setting | Right values | Default | Variable | |",
+            "|---|---|---|---|---|",
+        ]
+        lines += [_row(each) for each in found]
+    lines += ["", "## Other names", ""]
+    lines += [f"* `{alias}` is another name of `{key}`." for alias, key in ALIASES.items()]
+    lines += ["", "## Variables with a meaning of their own", "", "| Variable | Meaning |", "|---|---|"]
+    lines += [f"| `{name}` | {sentence} |" for name, sentence in DERIVED_VARIABLES.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _row(each: Setting) -> str:
+    kind = each.kind.replace("|", "\\|")
+    variable = f"`{each.env}`" if each.env else ""
+    return f"| `{each.key}` | {kind} | `{_json(each.default)}` | {variable} | {each.description} |"
+
+
+def _json(value: object) -> str:
+    return json.dumps(list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value)
+
+
+def _plain(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def main(arguments: list[str] | None = None, folder: Path = REPOSITORY) -> int:
+    """Writes the files with `--write`; else compares. 0 where all are (now) up to date."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    stale = []
+    for name, content in files().items():
+        path = folder / name
+        if not path.is_file() or path.read_text("utf-8") != content:
+            stale.append(name)
+            if "--write" in arguments:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(content, "utf-8")
+    verb = (
+        "written" if "--write" in arguments else "out of date; run python -m librarian.cli.settings_reference --write"
+    )
+    for name in stale:
+        sys.stdout.write(f"{name}: {verb}\n")
+    return 1 if stale and "--write" not in arguments else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

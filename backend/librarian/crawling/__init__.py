@@ -1,0 +1,1 @@
+"""Crawled sites as documents."""

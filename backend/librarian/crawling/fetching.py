@@ -1,0 +1,245 @@
+"""Getting one address politely: within the site, within limits, and only anew where it has changed."""
+
+from __future__ import annotations
+
+import codecs
+import email.utils
+import logging
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+import httpx
+
+from ..errors import CallerError
+from . import urls
+
+logger = logging.getLogger(__name__)
+
+AGENT = "librarian"
+MOST_REDIRECTS = 8
+ATTEMPTS = 3
+LONGEST_WAIT_S = 30.0  #: of what a site asks for by Retry-After
+_PASSING = frozenset({429, 500, 502, 503, 504})
+_UNPACKED = frozenset({"", "identity", "gzip", "deflate"})  #: what a body may be packed with
+_LOST = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)  #: of a connection that was there
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What came back. `status` 0 means that nothing did; `problem` then says why, as for a refused redirect."""
+
+    url: str  #: where redirects led, normalised
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)  #: names in lower case
+    problem: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a body to read."""
+        return self.status == 200 and not self.problem
+
+    @property
+    def media_type(self) -> str:
+        """As `text/html`, without parameters."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    @property
+    def charset(self) -> str:
+        """As the server gives it; empty where it doesn't."""
+        for part in self.headers.get("content-type", "").split(";")[1:]:
+            name, _, value = part.strip().partition("=")
+            if name.lower() == "charset":
+                return value.strip("\"' ")
+        return ""
+
+
+class Fetcher:
+    """One site's connection. Sequential: a site sees one request at a time, `per_second` of them at most.
+
+    Args:
+        allow_private: addresses that aren't public may be reached too (then directly, without a proxy).
+        per_second: requests per second; 0 for no limit.
+        timeout_s: for a connection and for each silence; a whole answer may take four times as long.
+        most_bytes: a longer answer is given up, counted after unpacking.
+    """
+
+    def __init__(
+        self,
+        *,
+        allow_private: bool = False,
+        per_second: float = 5.0,
+        timeout_s: float = 20.0,
+        most_bytes: int = 8 * 1024 * 1024,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._allow_private = allow_private
+        self._gap_s = 1 / per_second if per_second else 0.0
+        self._timeout_s = timeout_s
+        self._most_bytes = most_bytes
+        self._sleep = sleep
+        self._next = 0.0
+        self._checked: set[str] = set()
+        self._peer_is_site = not allow_private and not getproxies()
+        self.bytes_read = 0
+        self.requests = 0
+        self._client = httpx.Client(
+            follow_redirects=False,
+            timeout=timeout_s,
+            trust_env=not allow_private,
+            headers={"User-Agent": f"{AGENT} (documentation crawler)", "Accept-Encoding": "gzip, deflate"},
+        )
+
+    def close(self) -> None:
+        """End the connections."""
+        self._client.close()
+
+    def slow_down(self, delay_s: float) -> None:
+        """Leave at least so long between requests."""
+        self._gap_s = max(self._gap_s, delay_s)
+
+    def get(
+        self, url: str, *, within: Callable[[str], str] | None = None, etag: str = "", last_modified: str = ""
+    ) -> Fetched:
+        """The answer for `url`, through redirects as long as `within` has nothing against the next address.
+
+        `within` returns why an address may not be followed, empty where it may. With `etag` or `last_modified` the
+        status is 304 where nothing has changed. Raises `CallerError` only for an address that isn't public.
+        """
+        headers = {"If-None-Match": etag, "If-Modified-Since": last_modified}
+        headers = {name: value for name, value in headers.items() if value}
+        for _ in range(MOST_REDIRECTS):
+            answer = self._patiently(url, headers)
+            target = answer.headers.get("location", "")
+            if answer.status not in (301, 302, 303, 307, 308) or not target:
+                return answer
+            following = urls.normalised(target, url)
+            reason = "not an address" if not following else within(following) if within is not None else ""
+            if reason:
+                return Fetched(following or url, answer.status, problem=f"redirects to {target}: {reason}")
+            if following == url:
+                break
+            url = following
+        return Fetched(url, 0, problem="redirects without end")
+
+    def _patiently(self, url: str, headers: Mapping[str, str]) -> Fetched:
+        """Tries again what passes: a busy server or a lost connection."""
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                answer = self._once(url, headers)
+            except _LOST as error:
+                answer = Fetched(url, 0, problem=str(error).rstrip(".") or type(error).__name__)
+                if attempt == ATTEMPTS:
+                    return answer
+            else:
+                if answer.status not in _PASSING or attempt == ATTEMPTS:
+                    return answer
+            wait = _retry_after(answer.headers.get("retry-after", ""))
+            self._sleep(min(wait if wait is not None else 0.5 * 2**attempt, LONGEST_WAIT_S))
+        raise AssertionError("unreachable")
+
+    def _once(self, url: str, headers: Mapping[str, str]) -> Fetched:
+        self._check(urlsplit(url).hostname or "")
+        now = time.monotonic()
+        if now < self._next:
+            self._sleep(self._next - now)
+        self._next = max(now, self._next) + self._gap_s
+        self.requests += 1
+        deadline = time.monotonic() + 4 * self._timeout_s
+        try:
+            with self._client.stream("GET", url, headers=dict(headers)) as response:
+                if self._peer_is_site:
+                    _check_peer(response)
+                given = {name.lower(): value for name, value in response.headers.items()}
+                if response.status_code != 200:
+                    return Fetched(url, response.status_code, headers=given)
+                if (packing := given.get("content-encoding", "").strip().lower()) not in _UNPACKED:
+                    return Fetched(url, 0, headers=given, problem=f"packed as {packing}, which wasn't asked for")
+                body = bytearray()
+                for piece in response.iter_bytes():
+                    body += piece
+                    if len(body) > self._most_bytes:
+                        return Fetched(url, 0, headers=given, problem=f"larger than {self._most_bytes:,} bytes")
+                    if time.monotonic() > deadline:
+                        return Fetched(url, 0, headers=given, problem=f"took longer than {4 * self._timeout_s:.0f} s")
+                self.bytes_read += len(body)
+                return Fetched(url, 200, bytes(body), given)
+        except httpx.TimeoutException:
+            return Fetched(url, 0, problem=f"no answer within {self._timeout_s:g} s")
+        except _LOST:
+            raise
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
+            return Fetched(url, 0, problem=str(error) or type(error).__name__)
+
+    def _check(self, host: str) -> None:
+        if not self._allow_private and host not in self._checked:
+            urls.refuse_private(host)
+            self._checked.add(host)
+
+
+def _check_peer(response: httpx.Response) -> None:
+    """A name may mean another address by the time it is connected to: what counts is who answers."""
+    stream: Any = response.extensions.get("network_stream")
+    address = stream.get_extra_info("server_addr") if stream is not None else None
+    if address and urls.is_private(str(address[0])):
+        raise CallerError(
+            f"{response.url.host} is {address[0]}, an address that isn't public.",
+            hint="Pass --allow-private if that is meant.",
+        )
+
+
+def _retry_after(value: str) -> float | None:
+    """Seconds from a Retry-After header, which is a number or a date."""
+    if value.strip().isdecimal():
+        return float(value)
+    try:
+        return max(email.utils.parsedate_to_datetime(value).timestamp() - time.time(), 0.0)
+    except (ValueError, TypeError):
+        return None
+
+
+_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_DECLARED = re.compile(rb"""charset\s*=\s*["']?\s*([\w:.-]+)""", re.I)
+_LOOKED_AT = 2_048  #: bytes at a page's beginning that may name its character set
+#: Names that are read as a larger set, as all browsers do (the WHATWG's encoding standard).
+_LARGER = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "big5": "big5hkscs",
+}
+
+
+def decoded(body: bytes, charset: str = "") -> str:
+    """The text, without a byte order mark. `charset` is what the server says; never raises."""
+    for mark, name in _MARKS:
+        if body.startswith(mark):
+            return body[len(mark) :].decode(name, "replace")
+    if known := _known(charset):
+        return body.decode(known, "replace")
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        named = _DECLARED.search(body[:_LOOKED_AT])
+        return body.decode(_known(named[1].decode("ascii")) or "cp1252" if named else "cp1252", "replace")
+
+
+def _known(charset: str) -> str:
+    """Python's name for a character set; empty where there is none of that name."""
+    try:
+        name = codecs.lookup(charset).name
+        "x".encode(name)
+    except (LookupError, UnicodeError, ValueError):
+        return ""
+    return _LARGER.get(name, name)

@@ -1,0 +1,292 @@
+"""Documents as sites know them: by project, category and slug, in sections with their scores."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..errors import CallerError, NotFound
+from ..models import Deadline, Document, Filters, Hit, Query, SearchOutcome, StoredDocument
+from ..schemas import (
+    SORTINGS,
+    SectionMatch,
+    SiteCategory,
+    SiteDocument,
+    SiteDocumentsAnswer,
+    SiteListAnswer,
+    SiteListItem,
+    SiteResult,
+    SiteSearchAnswer,
+    SiteSection,
+    nearest,
+    shortened,
+    some_of,
+)
+from ..storage.base import Catalog, CatalogReader
+from . import digest, pages
+from .digest import slugs
+
+GENERAL = "general"
+SECTIONS_PER_DOCUMENT = 5
+MOST_HITS = 50  #: passages that one search is asked for
+MOST_DOCUMENTS = 20  #: that one call may load
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    slug: str
+    project: str
+    category: str
+    stored: StoredDocument  # without its text
+
+
+class Sites:
+    """Thread-safe. `search` is the library's own engine, so that scores and modes are the same everywhere."""
+
+    def __init__(self, catalog: Catalog, search: Callable[[Query, Deadline], SearchOutcome]) -> None:
+        self._catalog = catalog
+        self._search = search
+        self._lock = threading.Lock()
+        self._known: tuple[int, dict[str, _Entry]] = (-1, {})
+
+    def search_doc(self, query: Query, category: str | None, limit: int, budget: Deadline) -> SiteSearchAnswer:
+        """The best `limit` documents, each with the sections that match. `query.filters.product` is the project."""
+        entries = self._entries()
+        chosen = list(_within(entries.values(), query.filters.product, category))
+        by_path = {entry.stored.document.file_path: entry for entry in chosen}
+        filters = Filters(kind="document", product=query.filters.product)
+        if category is not None:
+            filters = Filters(kind="document", product=query.filters.product, file_paths=tuple(by_path))
+        each = max(1, min(SECTIONS_PER_DOCUMENT, MOST_HITS // limit))  # so that many documents get a place each
+        outcome = self._search(
+            Query(
+                text=query.text,
+                mode=query.mode,
+                filters=filters,
+                max_results=min(MOST_HITS, limit * (each + 1)),
+                max_per_document=each,
+            ),
+            budget,
+        )
+        groups: dict[str, list[Hit]] = {}
+        for hit in outcome.hits:
+            path = next((path for path in _paths(hit.document) if path in by_path), "")
+            if path:
+                groups.setdefault(path, []).append(hit)
+        return SiteSearchAnswer(
+            query=query.text,
+            mode=outcome.mode,
+            results=[_result(by_path[path], hits) for path, hits in list(groups.items())[:limit]],
+            suggestions=[str(item.get("text", "")) for item in outcome.suggestions],
+            degraded=list(outcome.degraded),
+        )
+
+    def load_doc(self, wanted: Sequence[str], include_sections: bool, include_metadata: bool) -> SiteDocumentsAnswer:
+        """Documents by slug (or file path, or section id), in the order asked. Raises `NotFound` with the nearest."""
+        if not wanted:
+            raise CallerError("slug is empty.", hint="Take it from searchDoc or listDoc.")
+        if len(wanted) > MOST_DOCUMENTS:
+            raise CallerError(f"slug names {len(wanted)} documents.", hint=f"Load {MOST_DOCUMENTS} at a time.")
+        entries = self._entries()
+        paths = {entry.stored.document.file_path: entry for entry in entries.values()}
+        found = []
+        for name in dict.fromkeys(text.strip().partition("#")[0] for text in wanted):
+            entry = entries.get(name) or entries.get(name.lower()) or paths.get(name)
+            if entry is None:
+                raise _no_slug(name, entries)
+            found.append(entry)
+        with self._catalog.read() as reader:
+            full = reader.documents([entry.stored.doc_id for entry in found], text=True)
+        return SiteDocumentsAnswer(
+            documents=[
+                _document(entry, full[entry.stored.doc_id].document, include_sections)
+                for entry in found
+                if entry.stored.doc_id in full
+            ],
+            include_sections=include_sections,
+            include_metadata=include_metadata,
+        )
+
+    def list_doc(
+        self, project: str | None, category: str | None, content_type: str | None, sort_by: str
+    ) -> SiteListAnswer:
+        """All documents by category. `content_type` is a document's type (guide) or its file's (.md).
+
+        Raises `NotFound` for a category or type that isn't there, `CallerError` for another `sort_by`.
+        """
+        if sort_by not in SORTINGS:
+            raise CallerError(f"sort_by {shortened(sort_by)} is unknown.", hint=f"Use one of {', '.join(SORTINGS)}.")
+        entries = list(_within(self._entries().values(), project, category))
+        if content_type is not None:
+            entries = _of_type(entries, content_type)
+        groups: dict[str, list[_Entry]] = {}
+        for entry in sorted(entries, key=lambda entry: (_title(entry).lower(), entry.slug)):
+            groups.setdefault(entry.category, []).append(entry)
+        names = sorted(groups, key=str.lower)
+        if sort_by == "date":
+            for group in groups.values():
+                group.sort(key=_date, reverse=True)
+            names.sort(key=lambda name: _date(groups[name][0]), reverse=True)
+        elif sort_by == "title":
+            names.sort(key=lambda name: (_title(groups[name][0]).lower(), name.lower()))
+        return SiteListAnswer(
+            total_documents=len(entries),
+            categories=[
+                SiteCategory(name=name, document_count=len(groups[name]), documents=[_item(e) for e in groups[name]])
+                for name in names
+            ],
+        )
+
+    def _entries(self) -> Mapping[str, _Entry]:
+        """Slug → document, for the catalog's present generation."""
+        with self._catalog.read() as reader, self._lock:
+            if self._known[0] != reader.generation:
+                self._known = (reader.generation, dict(_indexed(reader)))
+            return self._known[1]
+
+
+def _indexed(reader: CatalogReader) -> Iterator[tuple[str, _Entry]]:
+    documents = {stored.document.file_path: stored for stored in reader.iter_documents(Filters(kind="document"))}
+    for path, slug in slugs(documents).items():
+        document = documents[path].document
+        folders = path.split("/")[1:-1] if path.startswith(f"{document.product}/") else path.split("/")[:-1]
+        yield slug, _Entry(slug, document.product, "/".join(folders) or GENERAL, documents[path])
+
+
+def _paths(stored: StoredDocument) -> tuple[str, ...]:
+    return (stored.document.file_path, *stored.also_in)
+
+
+def _within(entries: Iterable[_Entry], project: str | None, category: str | None) -> Iterator[_Entry]:
+    every = [entry for entry in entries if project in (None, entry.project)]
+    if category is None:
+        yield from every
+        return
+    wanted = "/".join(part.strip() for part in category.split("/")).strip("/").lower()
+    found = [entry for entry in every if f"{entry.category.lower()}/".startswith(f"{wanted}/")]
+    if not found:
+        names = sorted({entry.category for entry in every})
+        raise NotFound(
+            f"No category {shortened(category)}.", hint=f"{some_of(names, category, 'categories')} Use listDoc."
+        )
+    yield from found
+
+
+def _of_type(entries: list[_Entry], wanted: str) -> list[_Entry]:
+    low = wanted.strip().lower().lstrip(".")
+    found = [
+        entry
+        for entry in entries
+        if low in (entry.stored.document.doc_type.lower(), entry.stored.document.file_type.lower().lstrip("."))
+    ]
+    if not found and entries:
+        known = {entry.stored.document.doc_type for entry in entries} | {e.stored.document.file_type for e in entries}
+        raise NotFound(
+            f"No document of content_type {shortened(wanted)}.", hint=f"There are: {', '.join(sorted(known))}."
+        )
+    return found
+
+
+def _no_slug(name: str, entries: Mapping[str, _Entry]) -> NotFound:
+    low = name.lower()
+    near = nearest(name, entries)
+    near += [slug for slug in entries if low and low in slug and slug not in near][: 3 - len(near)]
+    hint = f"Nearest: {', '.join(map(repr, near))}." if near else "Use searchDoc or listDoc."
+    return NotFound(f"No document {shortened(name)}.", hint=hint)
+
+
+def _title(entry: _Entry) -> str:
+    return entry.stored.document.title
+
+
+def _date(entry: _Entry) -> str:
+    return entry.stored.document.last_modified
+
+
+def _item(entry: _Entry) -> SiteListItem:
+    document = entry.stored.document
+    return SiteListItem(
+        slug=entry.slug,
+        title=document.title,
+        project=entry.project,
+        description=document.summary,
+        last_updated=document.last_modified,
+    )
+
+
+def _result(entry: _Entry, hits: Sequence[Hit]) -> SiteResult:
+    document = entry.stored.document
+    sections: dict[str, SectionMatch] = {}
+    for hit in hits:
+        chunk = hit.chunk.chunk
+        title = chunk.heading_path[-1] if chunk.heading_path else document.title
+        above = [place for place, heading in enumerate(document.headings) if heading.line <= chunk.line_end]
+        named = [place for place in above if document.headings[place].text == title]
+        section = f"{entry.slug}#{named[-1] + 1 if named else 0}"
+        match = SectionMatch(
+            section_id=section,
+            section_title=title,
+            content_snippet=hit.snippet.text,
+            relevance_score=hit.relevance,
+        )
+        if section not in sections or match.relevance_score > sections[section].relevance_score:
+            sections[section] = match
+    return SiteResult(
+        slug=entry.slug,
+        title=document.title,
+        project=entry.project,
+        category=entry.category,
+        relevance_score=max(hit.relevance for hit in hits),
+        content_preview=document.summary or hits[0].snippet.text[:300],
+        section_matches=list(sections.values()),
+    )
+
+
+def _document(entry: _Entry, document: Document, include_sections: bool) -> SiteDocument:
+    matter = document.front_matter
+    sources = matter.get("source_urls") or matter.get("source_url") or []
+    keywords = matter.get("keywords")
+    return SiteDocument(
+        slug=entry.slug,
+        title=document.title,
+        project=entry.project,
+        category=str(matter.get("category") or entry.category),
+        file_path=document.file_path,
+        sources=[str(source) for source in sources] if isinstance(sources, list) else [str(sources)],
+        last_updated=document.last_modified,
+        keywords=[str(word) for word in keywords]
+        if isinstance(keywords, list)
+        else list(digest.keywords(pages.without_front_matter(document.text))),
+        summary=document.summary,
+        sections=sections_of(entry.slug, document) if include_sections else [],
+    )
+
+
+def sections_of(slug: str, document: Document) -> list[SiteSection]:
+    """The document from heading to heading; together the sections hold all of its text but front matter.
+
+    A section's id is the slug and the number of its heading; 0 is what stands before the first.
+    """
+    text, headings = document.text, document.headings
+    body = len(text) - len(pages.without_front_matter(text)) if document.front_matter else 0
+    starts = [heading.start for heading in headings]
+    found = []
+    lead = text[body : starts[0] if starts else len(text)].strip("\n")
+    if lead.strip():
+        found.append(_section(slug, 0, document.title, 0, lead))
+    for place, heading in enumerate(headings):
+        end = starts[place + 1] if place + 1 < len(starts) else len(text)
+        content = text[heading.start : end].strip("\n")
+        found.append(_section(slug, place + 1, heading.text, heading.level, content))
+    return found
+
+
+def _section(slug: str, number: int, title: str, level: int, content: str) -> SiteSection:
+    return SiteSection(
+        section_id=f"{slug}#{number}",
+        title=title,
+        level=level,
+        content=content,
+        keywords=list(digest.keywords(content, 5)),
+    )

@@ -1,0 +1,1 @@
+"""The background process that owns an index, and the bridge to it."""

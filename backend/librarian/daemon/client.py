@@ -1,0 +1,118 @@
+"""Ask a keeper for a verb: the command line's way to search without loading anything.
+
+After the greetings (kind `verb`) each side sends JSON lines::
+
+    client  {"id": 1, "verb": "search", "arguments": {"query": "…"}}
+    keeper  {"id": 1, "progress": {"phase": "embedding", "done": 10, "total": 200}}       (any number)
+    keeper  {"id": 1, "result": {…}}   or   {"id": 1, "error": {"code": …, "message": …, "hint": …}}
+
+Hanging up cancels what is still being worked on.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..errors import LibrarianError, Unavailable
+from . import address as addresses
+from .handshake import Lines, as_error, encode, greet
+from .launcher import Library, connect
+from .launcher import retire as _retire
+
+OnProgress = Callable[[Mapping[str, Any]], None]
+
+
+def call(
+    index: Path,
+    verb: str,
+    arguments: Mapping[str, Any],
+    *,
+    config: Path | None = None,
+    root: Path | None = None,
+    on_progress: OnProgress | None = None,
+    timeout: float | None = None,
+    library: Library | None = None,
+    on_note: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """A verb's answer by the keeper of `index`, which is started (with `config` and `root`) where there is none.
+
+    Raises what the verb raised, by its code; `SetupError` where the keeper can't start; `Unavailable` where it hangs,
+    dies or takes longer than `timeout` seconds. `on_note` hears where the keeper has other settings than
+    `library` and keeps them for somebody else.
+    """
+    if library is None:
+        library = Library(index.absolute(), _absolute(config), _absolute(root))
+    end = None if timeout is None else time.monotonic() + timeout
+    greeted = connect(library, "verb")
+    lines = greeted.lines
+    if on_note is not None and (note := greeted.note(library)):
+        on_note(note)
+    try:
+        lines.socket.sendall(encode({"id": 1, "verb": verb, "arguments": dict(arguments)}))
+        while True:
+            answer = _answer(lines, end)
+            if "progress" in answer:
+                if on_progress is not None:
+                    on_progress(answer["progress"])
+            elif "error" in answer:
+                raise as_error(answer["error"])
+            else:
+                result = answer["result"]
+                return result if isinstance(result, dict) else {"result": result}
+    except TimeoutError as error:
+        raise Unavailable(
+            f"{verb} wasn't answered within {timeout or 0:g} s.", hint="Ask for less, or allow more time."
+        ) from error
+    except (OSError, ValueError, KeyError) as error:
+        raise Unavailable(
+            f"The keeper ended before it had answered {verb}.",
+            hint=f"Ask again: another one starts by itself. What happened is in {library.index / 'keeper.log'}.",
+        ) from error
+    finally:
+        lines.close()
+
+
+def served_at(index: Path, root: Path, *, named: bool = True) -> str:
+    """Where a running `librarian serve` serves this index; empty where none does.
+
+    Raises `SetupError` where it serves it for another root, `named` by whoever asks or the server.
+    """
+    address = addresses.read(index)
+    if address is None or not address.url:
+        return ""
+    try:
+        lines, greeted = greet(address, "ping", __version__)
+    except (OSError, LibrarianError):
+        return ""
+    lines.close()
+    addresses.require_root(address, root, named=named)
+    return greeted.url
+
+
+def retire(index: Path, *, timeout_s: float = 30.0) -> bool:
+    """Ask the keeper to end and wait until it has let go of the folder; False where none runs.
+
+    Raises `Unavailable` where it doesn't let go in time.
+    """
+    return _retire(index, version=__version__, timeout_s=timeout_s)
+
+
+def _answer(lines: Lines, end: float | None) -> dict[str, Any]:
+    if end is not None:
+        lines.socket.settimeout(max(end - time.monotonic(), 0.001))
+    line = lines.read()
+    if not line:
+        raise ConnectionResetError("hung up")
+    answer = json.loads(line)
+    if not isinstance(answer, dict):
+        raise ValueError("no object")
+    return answer
+
+
+def _absolute(path: Path | None) -> Path | None:
+    return None if path is None else path.absolute()

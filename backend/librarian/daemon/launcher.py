@@ -1,0 +1,364 @@
+"""Find the keeper of an index folder, or start one, and be greeted by it.
+
+Of many that look at once, one starts a keeper and the others wait for it. An older keeper makes way for a newer
+program; a newer one serves older programs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
+
+from .. import __version__
+from ..errors import SETUP, SetupError, Unavailable
+from ..files.lock import KEEPER, STARTING, FolderLock
+from . import address as addresses
+from .discovery import Where, fingerprint
+from .handshake import GREETING_S, Kind, Lines, Welcome, greet
+
+if TYPE_CHECKING:
+    import subprocess
+
+LOG: Final = "keeper.log"
+START_S: Final = 30.0  #: until a started keeper must have published its address; it does so before it loads anything
+_LONGEST_LOG: Final = 1 << 20  #: bytes; a longer log begins anew
+_POLL_S: Final = 0.01
+_STDERR: Final = 2
+
+
+class Library(NamedTuple):
+    """An index folder, and what a keeper started for it is told. Paths are absolute."""
+
+    index: Path  # type: ignore[assignment]  # hides tuple.index, which nobody asks it for
+    config: Path | None = None
+    root: Path | None = None  #: only where the command line named it
+    documents: Path | None = None  #: the folder of documents, whoever named it; None: any will do
+    named: bool = False  #: whether that was named beside the configuration file
+    idle_timeout_s: float | None = None  #: None leaves it to the settings
+    version: str = __version__
+    must_be_trusted: bool = False  #: the configuration file counts only while the user trusts it
+    settings: str = ""  #: `where.fingerprint` of what its settings come from; empty where any will do
+    program: tuple[str, ...] = (
+        sys.executable,
+        "-P",
+        "-m",
+        "librarian.daemon.serve",
+    )  #: never from the working directory
+
+    @classmethod
+    def at(cls, where: Where, *, root_given: bool) -> Library:
+        """The library at these places. `root_given`: the command line named the root, so a keeper is told it."""
+        root = where.root if root_given else None
+        settings = fingerprint(where.config)
+        return cls(
+            where.index,
+            where.config,
+            root,
+            documents=where.root,
+            named=where.named,
+            must_be_trusted=where.must_be_trusted,
+            settings=settings,
+        )
+
+    def command(self) -> list[str]:
+        """How a keeper is started."""
+        named = {"--config": self.config, "--root": self.root, "--index": self.index}
+        words = [str(word) for name, path in named.items() if path is not None for word in (name, path)]
+        if self.idle_timeout_s is not None:
+            words += ["--idle-timeout", f"{self.idle_timeout_s:g}"]
+        if self.must_be_trusted:
+            words.append("--must-be-trusted")
+        return [*self.program, "--socket-only", *words]
+
+
+def connect(library: Library, kind: Kind, *, may_start: bool = True, timeout_s: float = GREETING_S) -> Handshake:
+    """A greeted connection to the library's keeper, started where there is none.
+
+    One of an older version, or with other settings and nobody connected, makes way for a new one.
+
+    Raises `SetupError` where a keeper can't start or keeps other documents, `Unavailable` where it hangs, or where none
+    runs and none may be started.
+    """
+    greeted = _greeted(library, kind, timeout_s)
+    if greeted is not None and _makes_way(greeted, library) and may_start:
+        greeted.lines.close()
+        retire(library.index, version=library.version)
+        greeted = None
+    if greeted is not None:
+        return _of_root(greeted, library)
+    if not may_start:
+        raise Unavailable(f"No keeper runs for {library.index}.", hint="Start one with `librarian serve`.")
+    end = time.monotonic() + START_S
+    starting = FolderLock(library.index, STARTING)
+    while True:
+        with starting.hold(timeout_s=0) as mine:
+            if mine:
+                # another may have started one while this one waited for its turn
+                return _reach(library, kind, timeout_s) or _start(library, kind, timeout_s, end)
+        if greeted := _reach(library, kind, timeout_s):
+            return greeted
+        if time.monotonic() > end:
+            raise _late(library)
+        time.sleep(_POLL_S)
+
+
+class Handshake(NamedTuple):
+    """A connection whose greetings are done."""
+
+    lines: Lines
+    welcome: Welcome
+    address: addresses.Address
+    started: bool = False  #: whether the keeper was started for it
+
+    def note(self, library: Library) -> str:
+        """A sentence where the keeper has other settings than `library` asks for; empty where it has these."""
+        if self.started or not _differs(self.welcome, library):
+            return ""
+        now, remedy = f"process {self.welcome.pid}", f"end it with `kill {self.welcome.pid}`: another starts by itself"
+        if self.welcome.role == "serve":
+            now, remedy = f"the server at {self.welcome.url}", "start it again"
+        return (
+            f"The settings in force are those that {now} was started with; config.json, .env or a variable says "
+            f"something else here, or the program was updated since. To have that in force, {remedy}."
+        )
+
+
+def retire(index: Path, *, version: str = "", timeout_s: float = 30.0) -> bool:
+    """Ask the keeper to close its doors and wait until it let go of the folder; False where none runs.
+
+    Raises `Unavailable` where it doesn't let go in time.
+    """
+    address = addresses.read(index)
+    lock = FolderLock(index, KEEPER)
+    if address is None or (holder := lock.holder()) is None:
+        return False
+    with suppress(OSError):
+        greet(address, "retire", version, timeout_s=min(timeout_s, GREETING_S))[0].close()
+    if _wait(lambda: lock.holder() is None, timeout_s):
+        return True
+    raise Unavailable(
+        f"The keeper (process {holder.pid}) of {index} doesn't end.",
+        hint=f"End it with `kill -9 {holder.pid}`, which loses nothing, and try again.",
+    )
+
+
+def take_over(index: Path, *, version: str, timeout_s: float = 30.0) -> FolderLock:
+    """The keeper's lock, for a process that wants to be the keeper: one that runs is asked to retire, and nobody
+    starts another meanwhile. Raises `Unavailable` where it doesn't let go.
+    """
+    lock = FolderLock(index, KEEPER)
+    with FolderLock(index, STARTING).hold(timeout_s=timeout_s):
+        if not lock.acquire(version=version):
+            retire(index, version=version, timeout_s=timeout_s)
+            if not lock.acquire(version=version, timeout_s=timeout_s):
+                holder = lock.holder()
+                raise Unavailable(
+                    f"Process {holder.pid if holder else '?'} owns {index} and doesn't let go.",
+                    hint="End it and try again.",
+                )
+    return lock
+
+
+def owned(index: Path, *, hint: str) -> FolderLock:
+    """The keeper's lock, for a program that uses the library by itself for a while: two would write at once.
+
+    A keeper that a command or a host has left behind makes way. Raises `SetupError` where another process really uses
+    the folder, with `hint` as what to do then, and `Unavailable` where a keeper that was asked doesn't let go.
+    """
+    lock = _step_in(index)
+    if lock is None:
+        holder = FolderLock(index, KEEPER).holder()
+        raise SetupError(f"Process {holder.pid if holder else '?'} owns the index {index}.", hint=hint)
+    return lock
+
+
+def _step_in(index: Path) -> FolderLock | None:
+    """The lock; None where another process really uses the folder."""
+    lock = FolderLock(index, KEEPER)
+    if lock.acquire(version=__version__):
+        return lock
+    with FolderLock(index, STARTING).hold(timeout_s=START_S):
+        address = addresses.read(index)
+        try:
+            lines, welcome = greet(address, "ping", __version__) if address else (None, None)
+        except OSError:
+            return None
+        if lines is not None:
+            lines.close()
+        if welcome is None or welcome.role != "background" or welcome.clients:
+            return None
+        retire(index, version=__version__)
+        return lock if lock.acquire(version=__version__, timeout_s=1.0) else None
+
+
+def _reach(library: Library, kind: Kind, timeout_s: float) -> Handshake | None:
+    """A greeted connection to a keeper that runs, for the same documents; None where none does."""
+    greeted = _greeted(library, kind, timeout_s)
+    return None if greeted is None else _of_root(greeted, library)
+
+
+def _greeted(library: Library, kind: Kind, timeout_s: float) -> Handshake | None:
+    address = addresses.read(library.index)
+    if address is None:
+        addresses.require_readable(library.index)
+        return None
+    try:
+        return Handshake(*greet(address, kind, library.version, timeout_s=timeout_s), address)
+    except OSError:
+        return None
+
+
+def _of_root(greeted: Handshake, library: Library) -> Handshake:
+    """Raises `SetupError` where the keeper has the documents of another folder."""
+    try:
+        _require_root(greeted, library)
+    except SetupError:
+        greeted.lines.close()
+        raise
+    return greeted
+
+
+def _require_root(greeted: Handshake, library: Library) -> None:
+    if (documents := library.root or library.documents) is not None:
+        addresses.require_root(greeted.address, documents, named=library.named or library.root is not None)
+
+
+def _start(library: Library, kind: Kind, timeout_s: float, end: float) -> Handshake:
+    lock = FolderLock(library.index, KEEPER)
+    # one that was started otherwise may hold the folder without having published its address yet
+    child = None if lock.holder() else _spawn(library)
+    while time.monotonic() < end:
+        if greeted := _reach(library, kind, timeout_s):
+            return greeted._replace(started=True)
+        if child is not None and (code := child.poll()) is not None:
+            if lock.holder() is None:
+                raise _failed(library, code)
+            child = None
+        elif child is None and lock.holder() is None:
+            child = _spawn(library)
+        time.sleep(_POLL_S)
+    raise _late(library)
+
+
+def _spawn(library: Library) -> subprocess.Popen[bytes]:
+    import subprocess
+
+    log = library.index / LOG
+    try:
+        with _log(log) as out:
+            out.write(b"--- keeper started by process %d\n" % os.getpid())
+            out.flush()
+            source = str(Path(__file__).resolve().parents[2])
+            paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
+            child = subprocess.Popen(
+                library.command(),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+                start_new_session=True,  # the keeper outlives the terminal and the host that caused it
+                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+            )
+    except OSError as error:
+        raise SetupError(
+            f"A keeper for {library.index} can't be started: {error}.",
+            hint="Make the index folder writable, or choose another with --index or INDEX_PATH.",
+        ) from error
+    # takes note of its end, whenever that is, so that it doesn't stay behind as a zombie of a long-lived relay
+    threading.Thread(target=child.wait, name="keeper's end", daemon=True).start()
+    return child
+
+
+def _log(path: Path) -> BinaryIO:
+    """The log, for this user alone, as it may tell of questions; also one that was written for everybody."""
+    begin = os.O_TRUNC if path.exists() and path.stat().st_size > _LONGEST_LOG else 0
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | begin, 0o600)
+    with suppress(OSError):  # another user's, which this one may write
+        path.chmod(0o600)
+    return open(file, "ab")
+
+
+def shorten_log(index: Path) -> None:
+    """Begin a keeper's log anew where it has grown long. For the keeper itself, whose standard error it is; its lines
+    are in `librarian.daemon.logging_setup` as well, which is kept in parts."""
+    with suppress(OSError):
+        now = os.fstat(_STDERR)
+        if now.st_size > _LONGEST_LOG and os.path.samestat(now, os.stat(index / LOG)):
+            os.ftruncate(_STDERR, 0)
+
+
+def _failed(library: Library, code: int) -> SetupError | Unavailable:
+    last = _last_words(library.index / LOG)
+    if code == SETUP:
+        return SetupError(last or "The keeper's configuration is wrong.", hint="" if last else f"See {LOG}.")
+    return Unavailable(
+        f"The keeper of {library.index} ended with code {code} while starting: {last or 'it left no word'}",
+        hint=f"The whole story is in {library.index / LOG}.",
+    )
+
+
+def _late(library: Library) -> Unavailable:
+    holder = FolderLock(library.index, KEEPER).holder()
+    if holder is None:
+        return Unavailable(
+            f"No keeper of {library.index} has begun to listen within {START_S:g} s.",
+            hint=f"See {library.index / LOG}.",
+        )
+    return Unavailable(
+        f"Process {holder.pid} owns {library.index} and doesn't listen.",
+        hint=f"End it with `kill -9 {holder.pid}`, which loses nothing, and ask again: a new one starts by itself.",
+    )
+
+
+def _last_words(log: Path) -> str:
+    """The last line that a keeper wrote before it ended."""
+    try:
+        text = log.read_bytes()[-8192:].decode("utf-8", "replace")
+    except OSError:
+        return ""
+    own = text.rpartition("--- keeper started by process")[2].splitlines()[1:]
+    return next((line.strip() for line in reversed(own) if line.strip()), "")
+
+
+def _older(welcome: Welcome, version: str) -> bool:
+    """Whether a background keeper is of an older version; one that a person started with `serve` stays."""
+    return welcome.role == "background" and _parts(welcome.version) < _parts(version)
+
+
+def _differs(welcome: Welcome, library: Library) -> bool:
+    return bool(library.settings and welcome.settings) and welcome.settings != library.settings
+
+
+def _makes_way(greeted: Handshake, library: Library) -> bool:
+    """Whether another keeper is started in its place; that one says whether the index belongs to other documents. What
+    hosts are connected to isn't taken from them for a variable that one shell has and another hasn't."""
+    welcome = greeted.welcome
+    if _older(welcome, library.version):
+        return True
+    if welcome.role != "background" or welcome.clients:
+        return False
+    try:
+        _require_root(greeted, library)
+    except SetupError:
+        return True
+    return _differs(welcome, library)
+
+
+def _parts(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
+
+
+def _wait(condition: Callable[[], bool], timeout_s: float) -> bool:
+    end = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(_POLL_S)
+    return True

@@ -1,0 +1,431 @@
+"""The process that owns an index folder: it takes the lock, opens the doors, and closes them in order.
+
+As `librarian serve` it opens HTTP on one port and the socket in the index folder; as a keeper, started by a relay or by
+the command line, the socket alone. Everything slow (stores, models, the first index) is loaded behind the open doors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import errno
+import logging
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from .. import __version__
+from ..api.calls import Calls
+from ..errors import SETUP, LibrarianError, SetupError, Unavailable
+from ..files.lock import KEEPER, FolderLock
+from ..files.writing import private_umask
+from ..indexing.malloc import keep_small
+from ..schemas import Counts, Desk
+from ..settings import Settings, revealed
+from . import runtime
+from .address import url_of
+from .banner import places, welcome
+from .client import served_at
+from .client_log import ClientLog
+from .discovery import fingerprint
+from .launcher import shorten_log, take_over
+from .library_handle import Opening
+from .logging_setup import configure
+from .reload import reload
+from .rpc import Verbs
+from .runtime import seldom, uncollected
+from .server import Host
+from .shutdown import cut_short, leave
+
+if TYPE_CHECKING:
+    from ..api.mcp_transports import McpServer
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A bound socket. Raises `SetupError` naming who holds the port.
+
+    The protocol is named: asyncio sends small packets at once (TCP_NODELAY) only where it reads TCP there, and else an
+    answer's body would wait 40 ms for the acknowledgement of its head.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host.strip("[]"), port))
+        listening.listen(256)
+        listening.set_inheritable(False)
+    except OSError as error:
+        listening.close()
+        taken, other = error.errno == errno.EADDRINUSE, "choose another port with --port, mcp.port or MCP_PORT."
+        if taken or error.errno == errno.EACCES:
+            hint = f"End that program, or {other}" if taken else f"Ports below 1024 may be the system's: {other}"
+        else:
+            hint = "Give an address of this machine with --host, mcp.host or MCP_HOST, such as 127.0.0.1."
+        raise SetupError(
+            f"Port {port} on {host} can't be used: {error.strerror}{holder(port) if taken else ''}.", hint=hint
+        ) from error
+    return listening
+
+
+def holder(port: int) -> str:
+    """Who listens on a port, as the end of a sentence; empty where that can't be told."""
+    import psutil
+
+    try:
+        for connection in psutil.net_connections("tcp"):
+            if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port:
+                if connection.pid is None:
+                    return "; another user's program holds it"
+                return f"; {psutil.Process(connection.pid).name()} (process {connection.pid}) holds it"
+    except psutil.Error:
+        return ""
+    return ""
+
+
+logger = logging.getLogger(__name__)
+
+GRACE_S = 2  #: what requests under way get at shutdown before they are cut
+STOP_S = 4.0  #: what everything gets; then the process ends where it is, which loses no more than a kill
+HANDSHAKE_S = 0.05  #: a host that has caused the start shakes hands before the library takes the processor
+SWITCH_S = 0.0005  #: how long a searching thread may keep the interpreter while others, such as the doors', wait
+WATCH_S = 1.0  #: how often is looked whether a part of the catalog couldn't be read, or the index folder is gone
+TRUSTED_S = 300.0  #: a library that was opened anew for its damage isn't so again sooner: a disk may be failing
+FAILED_S = 1.0  #: what those who wait for a library that can't be opened get to hear why
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The keeper's entry: `python -m librarian.daemon.serve [--socket-only] …`. Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="librarian.daemon.serve")
+    parser.add_argument("--config", type=Path)
+    parser.add_argument("--root", type=Path)
+    parser.add_argument("--index", type=Path)
+    parser.add_argument("--socket-only", action="store_true")
+    parser.add_argument("--must-be-trusted", action="store_true")
+    parser.add_argument("--idle-timeout", type=float)
+    given = parser.parse_args(argv)
+    overrides = {"docs.root_path": given.root, "index.path": given.index, "serve.idle_timeout_s": given.idle_timeout}
+    try:
+        settings = Settings.load(
+            given.config,
+            overrides={k: v for k, v in overrides.items() if v is not None},
+            must_be_trusted=given.must_be_trusted,
+        )
+        return serve(settings, http=not given.socket_only)
+    except LibrarianError as error:
+        print(error, file=sys.stderr)  # noqa: T201 (the last line that a starting relay shows)
+        return SETUP
+
+
+def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None, as_json: bool = False) -> int:
+    """Keep the index folder and serve until told to stop; `out` hears where. Exit code, or `SetupError` raised."""
+    with private_umask():
+        return _serve(settings, http=http, out=out, as_json=as_json)
+
+
+def _serve(settings: Settings, *, http: bool, out: TextIO | None, as_json: bool) -> int:
+    configure(settings)
+    sys.setswitchinterval(SWITCH_S)
+    seldom()
+    keep_small()
+    index = settings.index.path
+    listening = None
+    if http:
+        settings.check_listening()
+        if url := served_at(index, settings.docs.root_path):
+            _say(out, places(settings, url) if as_json else f"Librarian is already serving at {url}")
+            return 0
+        listening = bind(settings.mcp.host, settings.mcp.port)
+    try:
+        lock = _lock(index, take=http)
+        if lock is None:
+            return 0  # another keeper was quicker; whoever started this one will find it
+        origin = fingerprint(settings.config_file)
+        process = _Process(settings, listening, out, lock, origin, as_json=as_json)
+        try:
+            runtime.run(process.run())
+            while process.again:
+                if not lock.stands:
+                    lock.release()
+                    if not index.parent.is_dir():
+                        raise SetupError(f"{index.parent} was moved or removed.", hint="Start again where it is.")
+                    if (lock := _lock(index, take=http)) is None:
+                        return 0
+                    configure(process.settings)  # the log lay in the folder, too
+                process = _Process(process.settings, listening, out, lock, origin, as_json=as_json, trusted_s=TRUSTED_S)
+                runtime.run(process.run())
+        finally:
+            process.ended()
+            if lock is not None:
+                lock.release()
+    finally:
+        if listening is not None:
+            listening.close()
+    return 0
+
+
+def _lock(index: Path, *, take: bool) -> FolderLock | None:
+    if take:
+        return take_over(index, version=__version__)
+    lock = FolderLock(index, KEEPER)
+    return lock if lock.acquire(version=__version__) else None
+
+
+def _say(out: TextIO | None, text: str) -> None:
+    if out is not None:
+        out.write(text + "\n")
+        out.flush()
+
+
+class _Process:
+    """One run of the event loop: doors opened together, closed together."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        listening: socket.socket | None,
+        out: TextIO | None,
+        lock: FolderLock,
+        origin: str,
+        *,
+        as_json: bool = False,
+        trusted_s: float = 0.0,
+    ) -> None:
+        self.settings = self._begun = settings
+        self.again = False  #: whether it ends so that the library is opened anew
+        self._trusted_s = trusted_s
+        self._opening = Opening(settings.index.path)
+        self._listening = listening
+        self._out, self._as_json = out, as_json
+        self._lock = lock
+        self._stop = asyncio.Event()
+        self._fingerprint = origin
+        self._visitors = ClientLog(settings.index.path)
+        self._failure: Exception | None = None
+        self._app: Any = None
+        self._last: threading.Timer | None = None
+
+    async def run(self) -> None:
+        """Serve until SIGTERM, SIGINT, a successor, or nobody has come for a while. Raises what kept it from that."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._end)
+        loop.add_signal_handler(signal.SIGHUP, self._reload)
+        doors: asyncio.Future[Any] = loop.create_future()
+        try:
+            async with self._host(doors) as host:
+                # the handshake needs the SDK first of all; who serves HTTP says that it does once it really can
+                if self._listening is None:
+                    with uncollected():
+                        await asyncio.to_thread(import_module, "librarian.api.mcp_transports")
+                opening = asyncio.create_task(self._open(doors))
+                watching = asyncio.create_task(self._watch(host))
+                if self._listening is not None:
+                    await opening
+                if self._failure is None:  # else there is nobody yet to be told
+                    async with self._mcp() as door:
+                        doors.set_result(door)
+                        await self._stop.wait()
+                        await host.close()  # first: relays hear where to go on before anything stops answering
+                await opening
+                await watching
+        finally:
+            doors.cancel()
+            self._visitors.write()
+            if self._opening.library is not None:
+                await asyncio.to_thread(self._opening.library.close)
+        if self._failure is not None:
+            raise self._failure
+
+    async def _open(self, doors: asyncio.Future[Any]) -> None:
+        """Open the library and let it begin its work; where that fails, tell those who wait and stop."""
+        if self._listening is None and self._opening.introduced:
+            await asyncio.wait([doors])
+            await asyncio.sleep(HANDSHAKE_S)
+        try:
+            await asyncio.to_thread(self._build)
+        except Exception as error:
+            logger.debug("The library can't be opened", exc_info=True)
+            self._failure = error
+            told = error if isinstance(error, LibrarianError) else Unavailable(repr(error), hint="See keeper.log.")
+            self._opening.failed(told)
+            if self._listening is None:
+                await asyncio.wait([doors])
+            await asyncio.sleep(FAILED_S)
+            self._stop.set()
+
+    def _build(self) -> None:
+        with uncollected():
+            from ..bootstrap import Librarian, build
+
+            if self._listening is not None:
+                # The web's door first: loading the model and filling the vectors in the background would take the
+                # processor from its imports, and the first answer by words needs neither, nor MCP.
+                for module in ("uvicorn", "librarian.web.app", "librarian.api.lazy_mcp"):
+                    import_module(module)
+        library = Librarian(build(self.settings))
+        try:
+            library.start()  # first of all: an index of another root must not answer for this one
+        except LibrarianError:
+            library.close()
+            raise
+        self._opening.opened(library)
+
+    def _end(self) -> None:
+        """Stop; who has told us may be waiting, so that it ends in time whatever hangs."""
+        if self._last is None:
+            self._last = threading.Timer(STOP_S, cut_short, (self.settings.index.path, STOP_S))
+            self._last.daemon = True
+            self._last.start()
+        self._stop.set()
+
+    def ended(self) -> None:
+        """All has been closed."""
+        if self._last is not None:
+            self._last.cancel()
+
+    async def _watch(self, host: Host) -> None:
+        """Where the catalog turns out to be damaged or the index folder to be gone, end: opened anew the library is
+        made whole from the files. One whose folder is gone is opened anew where it is served alone. Where the address
+        alone is gone, it is told anew."""
+        trusted = time.monotonic() + self._trusted_s
+        while not self._stop.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), WATCH_S)
+            shorten_log(self.settings.index.path)
+            library = self._opening.library
+            if self._stop.is_set() or library is None:
+                continue
+            why = library.damage if time.monotonic() > trusted else ""
+            if why := why or ("" if self._lock.stands else f"{self._lock.path} was removed or moved away"):
+                # who needs it next starts one, with the settings that are right by then
+                self.again = self._lock.stands or self._listening is not None
+                logger.warning("The library is %s: %s", "opened anew" if self.again else "given up", why)
+                self._stop.set()
+                return
+            await host.stay()
+
+    def _reload(self) -> None:
+        self.settings = reload(self.settings, self._app, begun=self._begun)
+        logger.info("Looking at everything again (SIGHUP)")
+        if self._opening.library is not None:
+            self._opening.library.reload()
+
+    def _busy(self) -> bool:
+        library = self._opening.library
+        return library is None or library.status().status == "indexing"
+
+    def _host(self, doors: asyncio.Future[Any]) -> Host:
+        async def serve_mcp(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            door = await asyncio.shield(doors)
+            await door.serve_lines(reader, writer)
+
+        settings, serves = self.settings, self._listening is not None
+        return Host(
+            settings.index.path,
+            version=__version__,
+            handle=Verbs(self._opening),
+            serve_mcp=serve_mcp,
+            on_retire=self._end,
+            on_idle=None if serves else self._stop.set,
+            idle_timeout_s=0 if serves else settings.serve.idle_timeout_s,
+            failed=lambda: self._failure is not None,
+            busy=self._busy,
+            role="serve" if serves else "background",
+            url=self._url if serves else "",
+            root=settings.docs.root_path,
+            root_named=settings.root_is_named,
+            settings=self._fingerprint,
+        )
+
+    @property
+    def _url(self) -> str:
+        assert self._listening is not None
+        return url_of(*self._listening.getsockname()[:2])
+
+    @property
+    def _counts(self) -> Counts:
+        return Counts(self.settings.search.default_results, self.settings.search.max_results)
+
+    def _mcp_door(self, calls: Calls | None = None) -> McpServer:
+        with uncollected():
+            from ..api.mcp_transports import McpServer
+
+        return McpServer(
+            cast(Desk, self._opening),
+            toolsets=sorted(self.settings.enabled_toolsets),
+            counts=self._counts,
+            calls=calls,
+            version=__version__,
+            title=self.settings.system.name,
+            on_call=self._visitors.note,
+        )
+
+    @contextlib.asynccontextmanager
+    async def _mcp(self) -> AsyncIterator[Any]:
+        """The MCP door, running; with HTTP around it where this process serves that."""
+        if self._listening is None:
+            alone = self._mcp_door()
+            async with alone.run():
+                yield alone
+            return
+        import uvicorn
+        from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+        from ..api.http_limits import protocol
+        from ..api.lazy_mcp import LazyMcpServer
+        from ..web.app import build_app
+
+        settings, desk, door = self.settings, cast(Desk, self._opening), LazyMcpServer(self._mcp_door)
+        self._app = build_app(
+            desk,
+            token=revealed(settings.security.token),
+            hosts=(settings.mcp.host, *settings.security.allowed_hosts),
+            cors_origins=settings.security.cors_origins,
+            endpoint=settings.mcp.endpoint,
+            rate_limit=settings.security.rate_limit or None,
+            version=__version__,
+            counts=self._counts,
+            door=door,
+        )
+        config = uvicorn.Config(
+            self._app,
+            http=protocol(AutoHTTPProtocol),
+            log_config=None,
+            access_log=False,
+            lifespan="on",
+            timeout_graceful_shutdown=GRACE_S,
+            server_header=False,
+        )
+        server = _server(config)
+        serving = asyncio.create_task(server.serve(sockets=[self._listening.dup()]))
+        serving.add_done_callback(lambda _: self._stop.set())
+        _say(self._out, places(self.settings, self._url) if self._as_json else welcome(self.settings, self._url))
+        try:
+            yield door
+        finally:
+            door.end_streams()
+            server.should_exit = True
+            await serving
+
+
+def _server(config: Any) -> Any:
+    """A server that leaves signals to the process that it is part of; uvicorn is imported only where HTTP is served."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        @contextlib.contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            yield
+
+    return Server(config)
+
+
+if __name__ == "__main__":
+    leave(main())

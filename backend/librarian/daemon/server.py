@@ -1,0 +1,311 @@
+"""The keeper's side of its socket: greet who comes, and hand each connection to whoever serves its kind.
+
+A connection of kind `mcp` is given, as asyncio streams, to the MCP door; on one of kind `verb` requests are answered in
+threads, several at once, and are cancelled when the caller hangs up. Where nobody has been connected for a while, it
+says so. It knows no verb and no message of MCP, and doesn't own the folder's lock: whoever holds that runs a host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from threading import Event
+from typing import Any, Final
+
+from ..errors import CallerError, LibrarianError, SetupError
+from . import address as addresses
+from .handshake import FAILED, FAREWELL, GREETING_S, LONGEST_GREETING, Role, encode, understood
+
+logger = logging.getLogger(__name__)
+
+ReportProgress = Callable[[Mapping[str, Any]], None]
+Handle = Callable[[str, Mapping[str, Any], ReportProgress, Event], Mapping[str, Any]]
+ServeMcp = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+LONGEST_REQUEST: Final = 4 * 1024 * 1024  #: bytes of one verb's request
+DRAIN_S: Final = 2.0  #: how long connections may take to end when the host closes
+_PROGRESS_BACKLOG: Final = 65536  #: bytes that wait for a slow caller; beyond them progress is dropped, answers never
+
+
+class Host:
+    """Listens for an index folder while `async with` lasts.
+
+    Args:
+        index: the folder, whose `FolderLock` the caller holds.
+        version: told to clients.
+        handle: answers a verb in a thread: (verb, arguments, report progress, cancelled) → answer. What it raises is
+            sent by its code; anything but a `LibrarianError` as `internal`, with the traceback in the log.
+        serve_mcp: serves MCP's JSON lines over the streams until the client leaves.
+        on_retire: called once, in the event loop, when another process wants the folder.
+        on_idle: called, in the event loop, each time nobody has been connected for `idle_timeout_s` (0: never).
+        failed: whether it ends because the library can't be opened, so that no relay starts another keeper in vain.
+        busy: whether something else keeps the process from being idle, for example a running index.
+        role, url: `serve` and its address where a person started the process to serve HTTP.
+        settings: fingerprint of what the process's settings came from, told to clients.
+        threads: verbs that are answered at the same time.
+    """
+
+    def __init__(
+        self,
+        index: Path,
+        *,
+        version: str,
+        handle: Handle,
+        serve_mcp: ServeMcp,
+        on_retire: Callable[[], None],
+        on_idle: Callable[[], None] | None = None,
+        idle_timeout_s: float = 0.0,
+        failed: Callable[[], bool] = lambda: False,
+        busy: Callable[[], bool] = lambda: False,
+        role: Role = "background",
+        url: str = "",
+        root: Path | None = None,
+        root_named: bool = False,
+        settings: str = "",
+        threads: int = 8,
+    ) -> None:
+        self._index = index
+        self._version = version
+        self._handle = handle
+        self._serve_mcp = serve_mcp
+        self._on_retire = on_retire
+        self._on_idle = on_idle
+        self._idle_s = idle_timeout_s
+        self._failed = failed
+        self._busy = busy
+        self._role: Role = role
+        self._url = url
+        self._root = root
+        self._root_named = root_named
+        self._settings = settings
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="verb")
+        self._server: asyncio.Server | None = None
+        self._address: addresses.Address | None = None
+        self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+        self._relays: set[asyncio.StreamWriter] = set()
+        self._clients = 0  #: connections that keep the process from being idle: all but those that only ask who it is
+        self._idle: asyncio.TimerHandle | None = None
+        self._retiring = False
+        self._lost = ""  #: why its address couldn't be written again
+
+    @property
+    def address(self) -> addresses.Address:
+        """Where it listens. Raises `RuntimeError` where it doesn't."""
+        if self._address is None:
+            raise RuntimeError("The host doesn't listen.")
+        return self._address
+
+    async def __aenter__(self) -> Host:
+        """Raises `SetupError` where the address can't be written."""
+        try:
+            await self._listen()
+        except OSError as error:
+            raise SetupError(
+                f"The index folder {self._index} can't be written: {error.strerror or error}.",
+                hint="Make it writable and see that it has space, or choose another with --index or INDEX_PATH.",
+            ) from error
+        self._watch_idleness()
+        return self
+
+    async def _listen(self) -> None:
+        listening, address = addresses.listen(self._index, version=self._version, url=self._url)
+        address = address._replace(root=str(self._root or ""), named=self._root_named)
+        # asyncio removes a unix socket itself from Python 3.13 on; `withdraw` does everywhere
+        server = await asyncio.start_server(self._accept, sock=listening, limit=LONGEST_REQUEST)
+        before, self._address = self._address, address
+        try:
+            addresses.publish(self._index, address)
+        except OSError:
+            server.close()
+            self._address = before
+            raise
+        self._server = server
+
+    async def stay(self) -> None:
+        """Listen anew where the address or the socket was removed, so that it is found again. Only for the lock's
+        holder, who asks for it now and then."""
+        if self._server is None or addresses.leads(self._index, self.address):
+            self._lost = ""
+            return
+        before = self._server
+        try:
+            await self._listen()
+            before.close()  # connections stay
+            logger.warning("The keeper's address was removed from %s; it listens anew", self._index)
+        except OSError as error:
+            if str(error) != self._lost:
+                logger.warning("The keeper's address can't be written into %s again: %s", self._index, error)
+            self._lost = str(error)
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Take the address back, say farewell to relays, end all connections and wait a moment for what they do."""
+        server, self._server = self._server, None
+        if server is None:
+            return
+        addresses.withdraw(self._index, self.address)
+        if self._idle is not None:
+            self._idle.cancel()
+        server.close()
+        for writer in self._relays:
+            if not writer.is_closing():
+                writer.write(FAILED if self._failed() else FAREWELL)
+        for task in list(self._connections):
+            task.cancel()
+        if self._connections:
+            await asyncio.wait(list(self._connections), timeout=DRAIN_S)
+        for writer in list(self._connections.values()):
+            writer.transport.abort()
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+    # -- connections -----------------------------------------------------------------------------------------------
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections[task] = writer
+        try:
+            await self._serve(reader, writer)
+        except asyncio.CancelledError:
+            logger.debug("A connection was ended with the host")
+        except (ConnectionError, asyncio.IncompleteReadError):
+            logger.debug("A client has gone")
+        except Exception:
+            logger.exception("A connection failed")
+        finally:
+            writer.close()
+            with suppress(ConnectionError, asyncio.CancelledError):
+                await writer.wait_closed()
+            del self._connections[task]
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(GREETING_S):
+                line = await reader.readline()
+            if not line:
+                return
+            if len(line) > LONGEST_GREETING:
+                raise ValueError("the greeting is too long")
+            said = understood(line)
+            kind = said.get("kind")
+            if kind not in ("mcp", "verb", "ping", "retire"):
+                raise ValueError(f"there is no kind {kind!r}")
+        except (ValueError, TimeoutError) as error:
+            refusal = CallerError(f"This connection was not understood: {error}.", hint="Use `librarian`.")
+            writer.write(encode({"librarian": {"error": _wire(refusal)}}))
+            await writer.drain()
+            return
+        address = self.address
+        welcome = {"version": self._version, "pid": address.pid, "role": self._role, "url": self._url}
+        welcome |= {"settings": self._settings, "clients": self._clients}
+        writer.write(encode({"librarian": welcome}))
+        await writer.drain()
+        if kind in ("mcp", "verb"):
+            self._clients += 1
+            self._watch_idleness()
+            try:
+                await (self._relay(reader, writer) if kind == "mcp" else self._serve_verbs(reader, writer))
+            finally:
+                self._clients -= 1
+                self._watch_idleness()
+        elif kind == "retire" and not self._retiring:
+            self._retiring = True
+            logger.info("Process %s asks this keeper to retire", said.get("pid"))
+            self._on_retire()
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._relays.add(writer)
+        try:
+            await self._serve_mcp(reader, writer)
+        finally:
+            self._relays.discard(writer)
+
+    # -- verbs -----------------------------------------------------------------------------------------------------
+
+    async def _serve_verbs(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        gone = Event()
+        tasks: set[asyncio.Task[None]] = set()
+        try:
+            while line := await reader.readline():
+                task = asyncio.create_task(self._answer(line, writer, gone))
+                tasks.add(task)
+                task.add_done_callback(tasks.discard)
+        except ValueError:
+            error = CallerError(f"A request is longer than {LONGEST_REQUEST} bytes.", hint="Ask for less at once.")
+            writer.write(encode({"id": None, "error": _wire(error)}))
+            await writer.drain()
+        finally:
+            # a thread can't be stopped; it looks at `gone` between its steps
+            gone.set()
+            for task in tasks:
+                task.cancel()
+
+    async def _answer(self, line: bytes, writer: asyncio.StreamWriter, gone: Event) -> None:
+        loop = asyncio.get_running_loop()
+        ident: object = None
+
+        def send_progress(content: bytes) -> None:
+            if not writer.is_closing() and writer.transport.get_write_buffer_size() < _PROGRESS_BACKLOG:
+                writer.write(content)
+
+        def report(progress: Mapping[str, Any]) -> None:
+            content = encode({"id": ident, "progress": progress})
+            with suppress(RuntimeError):  # the loop has ended before the thread
+                loop.call_soon_threadsafe(send_progress, content)
+
+        def work() -> bytes:
+            return encode({"id": ident, "result": self._handle(verb, arguments, report, gone)})
+
+        try:
+            ident, verb, arguments = _request(line)
+            answer = await loop.run_in_executor(self._executor, work)
+        except LibrarianError as error:
+            answer = encode({"id": ident, "error": _wire(error)})
+        except Exception as error:
+            logger.exception("A verb failed")
+            problem = {"code": "internal", "message": f"{type(error).__name__}: {error}", "hint": "See keeper.log."}
+            answer = encode({"id": ident, "error": problem})
+        with suppress(ConnectionError):
+            writer.write(answer)
+            await writer.drain()
+
+    # -- idleness --------------------------------------------------------------------------------------------------
+
+    def _watch_idleness(self) -> None:
+        """(Re)start the clock where nobody is connected, stop it where somebody is."""
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+        if self._idle_s > 0 and not self._clients and self._server is not None:
+            self._idle = asyncio.get_running_loop().call_later(self._idle_s, self._rest)
+
+    def _rest(self) -> None:
+        self._watch_idleness()
+        if not self._busy() and self._on_idle is not None:
+            logger.info("Nobody has been connected for %g s", self._idle_s)
+            self._on_idle()
+
+
+def _request(line: bytes) -> tuple[object, str, dict[str, Any]]:
+    try:
+        content = json.loads(line)
+        verb, arguments = content["verb"], content.get("arguments") or {}
+        if isinstance(verb, str) and isinstance(arguments, dict):
+            return content.get("id"), verb, arguments
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass  # said below, for every way of being wrong
+    raise CallerError(
+        "A request must be one line of JSON with `verb` and `arguments`.",
+        hint='For example {"id": 1, "verb": "status", "arguments": {}}.',
+    )
+
+
+def _wire(error: LibrarianError) -> dict[str, str]:
+    return {"code": error.code, "message": error.message, "hint": error.hint}

@@ -1,0 +1,1 @@
+"""Documents and threads as responses: addresses, sections, freshness, listings, status."""

@@ -1,0 +1,479 @@
+"""Reading a document, whole or by section or by lines."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from .. import schemas
+from ..errors import CallerError, NotFound
+from ..files.paths import name_of
+from ..models import Document, Heading, Hit, StoredChunk, StoredDocument
+from ..schemas import WHOLE_DOCUMENT, nearest, shortened, some_of
+from ..storage.base import CatalogReader
+from ..text.sanitizing import visible
+from . import addresses, responses
+
+OUTLINE = 100  #: headings that every part of a document comes with; of more, a part has those that concern it
+SECTIONS = 60  #: of a long document's outline
+BEGINNING = 2000  #: characters that a long document begins with
+HEAD_TOKENS = 40  #: of what stands above a document's text
+AHEAD = 40  #: of these, sections that follow behind the part
+
+
+def document_at(reader: CatalogReader, file_path: str) -> StoredDocument:
+    """The document of a path, of a link's spelling of it, or of a file's name that it alone has.
+
+    Raises `NotFound` with the nearest where there is none, and with the reason where the file was left out.
+    """
+    spelled = file_path.replace("\\", "/")  # on Windows; elsewhere a name may hold one
+    decoded = name_of(unquote(spelled)).replace("\x00", "\ufffd")  # as links of pages write blanks
+    for spelling in dict.fromkeys((file_path, spelled, decoded)):
+        if (stored := reader.document_by_path(spelling)) is not None:
+            return stored
+    known = [path for path, _ in reader.names("", sys.maxsize)]
+    path = _shown_as(spelled, known) or addresses.meant(spelled, known) or addresses.meant(decoded, known)
+    if path and (stored := reader.document_by_path(path)) is not None:
+        return stored
+    for failure in reader.failures():
+        if failure.file_path == file_path:
+            why = f": {failure.detail.rstrip('.')}" if failure.detail else ""
+            message = f"{file_path!r} is there and isn't indexed, {failure.kind} as {failure.reason}{why}."
+            raise NotFound(message, hint="get_index_status lists what else is left out.")
+    name = spelled.rsplit("/", 1)[-1].lower()
+    by_name = [path for path in known if path.rsplit("/", 1)[-1].lower() == name]
+    if name == spelled.lower() and len(by_name) == 1 and (stored := reader.document_by_path(by_name[0])) is not None:
+        return stored
+    near = by_name[:3] or nearest(decoded, known)
+    hint = f"Nearest: {', '.join(repr(visible(path)) for path in near)}. " if near else ""
+    raise NotFound(f"No document {file_path!r}.", hint=f"{hint}Use list_components to see what is indexed.")
+
+
+def _shown_as(asked: str, known: Sequence[str]) -> str | None:
+    """The one path that answers show as `asked`, without what is hidden in it."""
+    found = [path for path in known if not path.isprintable() and visible(path) == asked]
+    return found[0] if len(found) == 1 else None
+
+
+def document_meant(reader: CatalogReader, path: object) -> tuple[addresses.Place, StoredDocument]:
+    """The place that a path, an id or a uri names, or a link: into a page (`page.md#anchor`, `page.md:10-20`) or from
+    a site's root.
+
+    Raises `CallerError` for what may name no document, and `NotFound` where there is none.
+    """
+    place = None
+    try:
+        place = addresses.parse(path)
+        return place, document_at(reader, place.file_path)
+    except CallerError:
+        if link := addresses.linked(path, [known for known, _ in reader.names("", sys.maxsize)]):
+            return link, document_at(reader, link.file_path)
+        if place is not None and (lines := addresses.cited(place)):
+            return lines, document_at(reader, lines.file_path)
+        if place is None or place.ordinal is not None or "#" not in place.file_path:
+            raise
+        *longer, shortest = _parted(place)  # a name may hold a # too
+        for one in longer:
+            with suppress(NotFound):
+                return one, document_at(reader, one.file_path)
+        return shortest, document_at(reader, shortest.file_path)
+
+
+def _parted(place: addresses.Place) -> list[addresses.Place]:
+    """A page and an anchor in it for each `#` that may part them, the longest name first."""
+    marks = [at for at, char in enumerate(place.file_path) if char == "#"]
+    return [
+        place._replace(file_path=place.file_path[:at], anchor=unquote(place.file_path[at + 1 :]))
+        for at in reversed(marks)
+    ]
+
+
+def passage(chunks: Sequence[StoredChunk], place: addresses.Place) -> StoredChunk:
+    """The passage that an id names, wherever it stands now. Raises `NotFound` where its text is no longer there."""
+    same = [item for item in chunks if item.chunk.hash.startswith(place.digest)]
+    if not same:
+        raise NotFound(
+            f"This passage of {place.file_path!r} isn't there any more: the document has changed.",
+            hint="Search again, or pass the file_path alone.",
+        )
+    return min(same, key=lambda item: abs(item.chunk.ordinal - (place.ordinal or 0)))
+
+
+def section_at(headings: Sequence[Heading], anchor: str) -> int | None:
+    """Index of the heading with that anchor, as a uri spells it."""
+    places = addresses.anchors(headings)
+    wanted = anchor.lower()
+    return places.index(wanted) if wanted in places else None
+
+
+def find_section(document: Document, wanted: str) -> int | None:
+    """Index of the heading that `wanted` names: its text (any case), `Parent > Child`, or its anchor.
+
+    Of several the first. Parents may be left out, in between too; a document's title may be one. Where there is none:
+    the heading that its author gave `wanted` as an id, and the one heading whose number or text behind it that is.
+    """
+    headings = document.headings
+    key = wanted.strip().lstrip("#").strip()
+    found = _named(headings, key) or _named(headings, key, by=addresses.anchor)
+    if found:
+        return found[0]
+    if (index := section_at(headings, key)) is not None:
+        return index
+    if (index := _below(document, key.lower())) is not None:
+        return index
+    if (index := _labelled(document, key)) is not None:
+        return index
+    numbered = [index for index, heading in enumerate(headings) if _by_number(heading.text, key)]
+    return numbered[0] if len(numbered) == 1 else None
+
+
+_MARKUP = re.compile(r"\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])|<[^<>]+>|:[\w+.-]+:(?=`)|`([^`<>]*) <[^<>]*>`_*")
+_PATH = re.compile(r"(?:^| )[>›] ")
+_NOT_WORDS = re.compile(r"[\W_]+")
+
+
+def loosely_named(headings: Sequence[Heading], wanted: str) -> int | None:
+    """Index of the one heading that `wanted` fits best: without markup and punctuation the same, or a part of it, or
+    holding it. None where none does, or several."""
+    key, names = _plain(wanted), [_plain(heading.text) for heading in headings]
+    if not key or _PATH.search(wanted):
+        return None
+    if same := [index for index, name in enumerate(names) if name == key]:
+        return same[0]
+    if holding := [index for index, name in enumerate(names) if f" {key} " in f" {name} "]:
+        return holding[0] if len(holding) == 1 else None
+    held = [index for index, name in enumerate(names) if " " in name and f" {name} " in f" {key} "]
+    longest = max((len(names[index]) for index in held), default=0)
+    best = [index for index in held if len(names[index]) == longest]
+    return best[0] if len(best) == 1 else None
+
+
+def _plain(heading: str) -> str:
+    """A heading's words in lower case, without markup and marks.
+
+    >>> _plain("## The `--force` [flag](#force)"), _plain("Set-up & use")
+    ('the force flag', 'set up use')
+    """
+    return _NOT_WORDS.sub(" ", _MARKUP.sub(lambda found: f" {found[1] or found[2] or ''} ", heading)).strip().lower()
+
+
+def _below(document: Document, path: str) -> int | None:
+    """Index of the heading at the end of a path in lower case: `parent > child`, or with `›` as answers write it."""
+    texts = [heading.text.lower() for heading in document.headings]
+    last = re.split(" [>›] ", path)[-1].strip()
+    ends = [(index, text) for index, text in enumerate(texts) if text and path.endswith(text)]  # it may hold a sign too
+    ends += [(index, last) for index in _named(document.headings, last, by=addresses.anchor)]
+    for index, end in ends:
+        above = path.removesuffix(end).rstrip()
+        names = [document.title, *_above(document.headings, index)]
+        if above.endswith((" >", " ›")) and _leads_through(above[:-2].strip(), [name.lower() for name in names]):
+            return index
+    return None
+
+
+def _leads_through(path: str, names: Sequence[str]) -> bool:
+    """Whether a path is made of these names in their order; some may be left out."""
+    for name in names:
+        if path.startswith(name):
+            rest = path[len(name) :].lstrip()
+            if not rest:
+                return True
+            if rest.startswith(("> ", "› ")):
+                path = rest[2:].lstrip()
+    return False
+
+
+#: An id as authors write it: `{#it}`, `<a id="it">`, `.. _it:`, `[[it]]`, `[#it]`.
+_LABEL = (
+    r"\{{:?[ \t]*#{0}(?=[ \t}}])|<[^<>\n]*\b(?:id|name)=[\"']?{0}(?=[\"'\s>])[^<>\n]*>"
+    r"|^\.\. _`?{0}`?:[ \t]*$|^\[\[{0}(?:,[^]\n]*)?\]\]|^\[#{0}(?=[\],.%])[^]\n]*\]"
+)
+_NO_TEXT = re.compile(r"(?:\s|^\.\. _.*:$|^\[.*\]$|</?a\b[^<>]*>|^([^\w\s])\1+$)*", re.MULTILINE)
+_NUMBERED = re.compile(r"((?:[a-z]{1,2})?\d+(?:\.\d+)*|[a-z](?:\.\d+)+)[.:)]?\s+(.+)", re.IGNORECASE)
+_SECTION_WORD = re.compile(r"(?:section|chapter|§)\s*(?=\S*\d)", re.IGNORECASE)
+
+
+def _labelled(document: Document, name: str) -> int | None:
+    """Index of the heading that bears an id, stands right below it, or holds it in its section."""
+    names = "|".join(map(re.escape, filter(None, dict.fromkeys((name, addresses.anchor(name))))))
+    label = re.search(_LABEL.format(f"(?:{names})"), document.text, re.IGNORECASE | re.MULTILINE) if names else None
+    if label is None:
+        return None
+    headings = document.headings
+    below = sum(heading.start <= label.start() for heading in headings)
+    beside = below > 0 and "\n" not in document.text[headings[below - 1].start : label.start()]
+    if not beside and below < len(headings) and _NO_TEXT.fullmatch(document.text, label.end(), headings[below].start):
+        return below
+    return below - 1 if below else None
+
+
+def _by_number(heading: str, key: str) -> bool:
+    """Whether `key` is the number of a heading such as `5.10.3 Data store`, or its text alone."""
+    found = _NUMBERED.fullmatch(heading)
+    wanted = _SECTION_WORD.sub("", key).rstrip(".:)").lower()
+    return found is not None and wanted in (found[1].lower(), found[2].lower())
+
+
+def _named(headings: Sequence[Heading], key: str, by: Callable[[str], str] = str.lower) -> list[int]:
+    return [index for index, heading in enumerate(headings) if by(heading.text) == by(key)]
+
+
+def _above(headings: Sequence[Heading], index: int) -> list[str]:
+    """The headings that a heading stands under, outermost first."""
+    found: list[str] = []
+    level = headings[index].level
+    for heading in reversed(headings[:index]):
+        if heading.level < level:
+            found.append(heading.text)
+            level = heading.level
+    return found[::-1]
+
+
+def section_lines(headings: Sequence[Heading], index: int, last_line: int) -> tuple[int, int]:
+    """First and last line of a section with its sub-sections."""
+    heading = headings[index]
+    for later in headings[index + 1 :]:
+        if later.level <= heading.level:
+            return heading.line, max(heading.line, later.line - 1)
+    return heading.line, last_line
+
+
+def outline(headings: Sequence[Heading], first: int, last: int) -> Sequence[Heading]:
+    """Headings for some lines: all where they are few, else those above, those within and the next sections."""
+    if len(headings) <= OUTLINE:
+        return headings
+    place = next((index for index, heading in enumerate(headings) if heading.line > first), len(headings))
+    above: list[Heading] = []
+    for heading in reversed(headings[:place]):
+        if not above or heading.level < above[-1].level:
+            above.append(heading)
+    within = [heading for heading in headings[place:] if heading.line <= last]
+    return (
+        *above[::-1],
+        *within,
+        *[heading for heading in headings if heading.line > last and heading.level <= 2][:AHEAD],
+    )
+
+
+def read(
+    stored: StoredDocument,
+    *,
+    section: str | None,
+    anchor: str | None,
+    chunk: StoredChunk | None,
+    line_start: int | None,
+    line_end: int | None,
+    max_chars: int,
+    column: int = 1,
+    stale: bool = False,
+) -> schemas.DocumentAnswer:
+    """The wanted lines of a document, cut at a line border after `max_chars` characters (0 = no limit).
+
+    A line longer than that is cut; its rest is had with `next_column` of the answer as `column`, the character (from 1)
+    at which the first wanted line begins. `anchor` is a uri's; `stale` stands in the answer. Raises `NotFound` for an
+    unknown section and `CallerError` for lines outside the document.
+    """
+    document = stored.document
+    lines = document.text.split("\n")
+    some_lines = line_start is not None or line_end is not None
+    part = _part(document, len(lines), section, anchor, None if some_lines else chunk)
+    first, last = _narrowed(document.file_path, len(lines), part, line_start, line_end) if some_lines else part[:2]
+    last = max(first, last)
+    if chunk is not None and not (some_lines or section or anchor) and column == 1:
+        column = _column_of(chunk, document.text, len(lines[first - 1]), max_chars)
+    if column > max(1, len(lines[first - 1])):
+        raise CallerError(
+            f"column_start is {column}; line {first} of {document.file_path!r} has {len(lines[first - 1])} characters.",
+            hint="Use next_column of the part before, with its line_end as line_start.",
+        )
+    kept, next_column = _cut(lines[first - 1 : last], column, max_chars)
+    end = max(first, first + len(kept) - 1)
+    whole = first == 1 == column and not (section or anchor or chunk or line_end)
+    shown = document.headings if whole else outline(document.headings, first, end)
+    return schemas.DocumentAnswer(
+        file_path=document.file_path,
+        title=document.title,
+        product=document.product,
+        component=document.component,
+        doc_type=document.doc_type,
+        tags=list(document.tags),
+        language=document.language,
+        encoding=document.encoding,
+        headings=[
+            schemas.HeadingItem(level=heading.level, text=heading.text, line=heading.line, page=heading.page)
+            for heading in shown
+        ],
+        heading_count=len(document.headings),
+        section=part.name,
+        notes=[f"No heading is exactly {shortened(section)}: this is {shortened(part.name)}."] if part.loosely else [],
+        tokens=tokens_in(len(document.text)),
+        content="\n".join(kept),
+        line_start=first,
+        line_end=end,
+        truncated=end < last or next_column is not None,
+        next_line=end + 1 if end < last else None,
+        next_column=next_column,
+        last_modified=document.last_modified,
+        indexed_at=stored.indexed_at.replace("+00:00", "Z"),
+        stale=stale,
+        email=responses.headers(document.email) if document.email else None,
+    )
+
+
+def beginning(stored: StoredDocument, whole: schemas.DocumentAnswer) -> schemas.DocumentAnswer:
+    """A document as it is where it is short, otherwise its outline and the lines that it begins with.
+
+    `whole` is what `read` gives of all of it.
+    """
+    text = stored.document.text
+    if whole.tokens <= WHOLE_DOCUMENT:
+        return whole
+    lines = text.split("\n")
+    kept, next_column = _cut(lines, 1, BEGINNING)
+    if next_column is None and len(kept) < len(lines) and lines[len(kept)].strip():
+        places = range(len(kept) - 1, len(kept) // 2, -1)  # up to a paragraph's end, if the second half has one
+        kept = kept[: next((at + 1 for at in places if not kept[at].strip()), len(kept))]
+    end = len(kept)
+    return whole.model_copy(
+        update={
+            "headings": [],  # the outline has them
+            "outline": outlined(stored.document, len(lines)),
+            "content": "\n".join(kept).rstrip("\n"),
+            "line_end": end,
+            "truncated": True,
+            "next_line": end + 1 if end < len(lines) else None,
+            "next_column": next_column,
+        }
+    )
+
+
+def outlined(document: Document, line_count: int) -> list[schemas.OutlineItem]:
+    """Sections with their lines and sizes, each up to the next heading of its level or above; of the highest levels, as
+    many as `SECTIONS` has room for."""
+    headings = document.headings
+    levels = sorted({heading.level for heading in headings})
+    while len(levels) > 1 and sum(heading.level <= levels[-1] for heading in headings) > SECTIONS:
+        levels.pop()
+    found = []
+    for index, heading in enumerate(headings):
+        if heading.level not in levels:
+            continue
+        first, last = section_lines(headings, index, line_count)
+        later = next((one.start for one in headings[index + 1 :] if one.level <= heading.level), len(document.text))
+        found.append(
+            schemas.OutlineItem(
+                level=heading.level,
+                text=heading.text,
+                line_start=first,
+                line_end=last,
+                tokens=tokens_in(max(0, later - heading.start)),
+            )
+        )
+    return found[:SECTIONS]
+
+
+def answering(whole: schemas.DocumentAnswer, found: Sequence[Hit]) -> schemas.DocumentAnswer:
+    """The parts of a document that answer a question, in its order. `whole` is what `read` gives of all of it."""
+    sections, parts = [], []
+    for hit in found:
+        path, snippet = hit.heading_path or hit.chunk.chunk.heading_path, hit.snippet
+        section = schemas.MoreItem(
+            line_start=snippet.line_start,
+            line_end=snippet.line_end,
+            tokens=tokens_in(len(snippet.text)),
+            heading=path[-1] if path else "",
+        )
+        of = f" of {hit.section[0]}–{hit.section[1]}" if hit.section else ""
+        name = f": {' › '.join(path)}" if path else ""
+        parts.append(f"[lines {section.line_start}–{section.line_end}{of}{name}]\n{snippet.text}")
+        sections.append(section)
+    first, last = sections[0].line_start, sections[-1].line_end
+    return whole.model_copy(
+        update={
+            "headings": [item for item in whole.headings if first <= item.line <= last][:OUTLINE],
+            "sections": sections,
+            "content": "\n\n".join(parts),
+            "line_start": first,
+            "line_end": last,
+        }
+    )
+
+
+def tokens_in(characters: int) -> int:
+    """What so many characters count, rounded up."""
+    return -(-characters // 4)
+
+
+def _column_of(chunk: StoredChunk, text: str, length: int, max_chars: int) -> int:
+    """Where a passage's first line of that length is read from: where the passage begins, if the line doesn't fit."""
+    if not 0 < max_chars < length:
+        return 1
+    return chunk.chunk.start - text.rfind("\n", 0, chunk.chunk.start)
+
+
+def _cut(lines: Sequence[str], column: int, max_chars: int) -> tuple[list[str], int | None]:
+    """As many of the lines as have up to `max_chars` characters (0: all), the first from `column` on.
+
+    At least one; where that is longer by itself, with the column from which it goes on.
+    """
+    kept: list[str] = []
+    left = max_chars
+    for line in lines:
+        shown = line if kept else line[column - 1 :]
+        if max_chars and kept and len(shown) >= left:
+            break
+        if 0 < max_chars < len(shown):
+            return [shown[:max_chars]], column + max_chars
+        kept.append(shown)
+        left -= len(shown) + 1
+    return kept, None
+
+
+class _Part(NamedTuple):
+    """Lines of a document, 1-based, and the heading that they stand under."""
+
+    first: int
+    last: int
+    name: str | None
+    loosely: bool = False  #: whether the heading isn't quite as it was asked for
+
+
+def _part(document: Document, count: int, section: str | None, anchor: str | None, chunk: StoredChunk | None) -> _Part:
+    """A section or a passage; where none is named, all of the document's `count` lines."""
+    if named := section or anchor:
+        index = None if section or not anchor else section_at(document.headings, anchor)
+        index = find_section(document, named) if index is None else index
+        loosely = index is None and section is not None
+        index = loosely_named(document.headings, named) if loosely else index
+        if index is None:
+            titles = [heading.text for heading in document.headings]
+            hint = some_of(titles, named, "headings") if titles else "It has no headings."
+            raise NotFound(f"No section {shortened(named)} in {document.file_path!r}.", hint=hint)
+        return _Part(*section_lines(document.headings, index, count), document.headings[index].text, loosely)
+    if chunk is not None:
+        path = chunk.chunk.heading_path
+        return _Part(chunk.chunk.line_start, chunk.chunk.line_end, path[-1] if path else None)
+    return _Part(1, count, None)
+
+
+def _narrowed(file_path: str, count: int, part: _Part, line_start: int | None, line_end: int | None) -> tuple[int, int]:
+    """First and last of the wanted lines within a part. Raises `CallerError` where there are none."""
+    if line_start is not None and line_start > count:
+        raise CallerError(
+            f"line_start is {line_start}; {file_path!r} has {count} lines.",
+            hint=f"Use 1 to {count}.",
+        )
+    if line_start is not None and line_end is not None and line_end < line_start:
+        raise CallerError(f"line_end {line_end} lies before line_start {line_start}.", hint="Swap them.")
+    first, last, name, _ = part
+    if name is not None and ((line_start or first) > last or (line_end or last) < first):
+        asked = f"line_start {line_start}" if (line_start or first) > last else f"line_end {line_end}"
+        raise CallerError(
+            f"{asked} lies outside section {name!r}, which has lines {first} to {last}.",
+            hint="Pass the lines or the section alone.",
+        )
+    return max(first, line_start or 1), min(last, line_end or count)

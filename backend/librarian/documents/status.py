@@ -1,0 +1,275 @@
+"""How the library is: ready, indexing or degraded, with what it holds and what it left out (decisions page, 15)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from .. import schemas
+from ..embeddings.base import LazyModel
+from ..errors import LibrarianError
+from ..models import Count, Failure, Progress
+from .dependencies import Dependencies
+from .validation import did_you_mean
+
+FAILURES_SHOWN = 50
+EXAMPLES_SHOWN = 20
+MANY_UNREAD = 20  #: files; fewer are read before an answer could tell of them
+_DISK_EVERY_S = 30.0
+_SILENT = "database: "  #: how the reason begins that a catalog on a server can't be asked now
+_MULTILINGUAL_MODEL = "multilingual-e5-small"
+
+
+class StatusReport:
+    """Builds the status and health answers from the parts."""
+
+    def __init__(self, parts: Dependencies) -> None:
+        self._parts = parts
+        self._started = time.monotonic()
+        self._disk: tuple[float, int] = (-_DISK_EVERY_S, 0)
+
+    def reasons(self) -> list[str]:
+        """Everything configured that doesn't work now."""
+        found = list(self._parts.indexing.problems())
+        if damage := self._parts.catalog.damage:
+            found.append(f"catalog: {damage}")
+        if damage := self._parts.keyword_damage():
+            found.append(f"keyword: {damage}")
+        parts: dict[str, LazyModel[Any] | None] = {
+            "embeddings": self._parts.embedder,
+            "rerank": self._parts.reranker,
+        }
+        for part, loadable in parts.items():
+            if loadable is not None and loadable.problem() and not any(item.startswith(f"{part}: ") for item in found):
+                found.append(f"{part}: {loadable.problem()}")
+        return found
+
+    def word(self, reasons: Sequence[str], count: Count, progress: Progress) -> str:
+        """`degraded` wins over `indexing`, `indexing` over `ready`."""
+        if reasons:
+            return "degraded"
+        if progress.phase != "idle":
+            return "indexing"
+        if self._parts.options.embeddings_enabled and count.embedded_chunks < count.chunks:
+            return "indexing"
+        return "ready"
+
+    def _progress(self) -> Progress:
+        """How far the work is; once all is embedded, the library is learned from."""
+        progress, learning = self._parts.indexing.progress(), self._parts.learning
+        learns = progress.phase == "idle" and learning is not None and learning.pending()
+        return replace(progress, phase="learning") if learns else progress
+
+    def health(self) -> schemas.HealthAnswer:
+        """The short form for `curl /health`. A catalog that can't be read is a reason, not an error."""
+        unread: list[str] = []
+        count = Count()
+        try:
+            if not any(reason.startswith(_SILENT) for reason in self._parts.indexing.problems()):  # which takes long
+                with self._parts.catalog.read() as reader:
+                    count = reader.count()
+        except LibrarianError as error:
+            unread = [f"catalog: {error}"]
+        reasons = self.reasons()
+        if not any(reason.startswith("catalog: ") for reason in reasons):
+            reasons += unread
+        progress = self._progress()
+        word = self.word(reasons, count, progress)
+        first = [] if reasons or self._parts.indexing.last_indexed_at is not None else not_read_yet(progress, count)
+        if first and word == "ready":
+            word = "indexing"
+        return schemas.HealthAnswer.model_validate(
+            {
+                "status": "ok" if word == "ready" else word,
+                "ready": not reasons and not first,
+                "reasons": [*reasons, *first],
+                "version": self._parts.options.version,
+                "documents": count.documents,
+                "chunks": count.chunks,
+                "embedded_chunks": count.embedded_chunks,
+                "uptime_s": round(time.monotonic() - self._started, 1),
+            }
+        )
+
+    def status(self) -> schemas.StatusAnswer:
+        """Everything a user may want to know about the index."""
+        options = self._parts.options
+        with self._parts.catalog.read() as reader:
+            count, failures, generation = reader.count(), reader.failures(), reader.generation
+            products = list(reader.products()) if options.shared_products else []
+        progress, reasons = self._progress(), self.reasons()
+        return schemas.StatusAnswer.model_validate(
+            {
+                "status": self.word(reasons, count, progress),
+                "reasons": reasons,
+                "documents": count.documents,
+                "chunks": count.chunks,
+                "embedded_chunks": count.embedded_chunks,
+                "emails": count.emails,
+                "products": count.products,
+                "generation": generation,
+                "embeddings": self._embeddings(),
+                "reranker": options.reranker,
+                "llm": {
+                    "enabled": bool(options.llm_provider),
+                    "provider": options.llm_provider,
+                    "model": options.llm_model,
+                    "connected": self._parts.language_model.connected if self._parts.language_model else None,
+                },
+                "sent_to": list(options.sent_to),
+                "caches": {
+                    name: dict(zip(("entries", "hits", "misses"), cache.stats(), strict=True))
+                    for name, cache in self._parts.caches.items()
+                },
+                "features": dict(options.features),
+                "watching": self._parts.indexing.watching,
+                "progress": {
+                    name: getattr(progress, name)
+                    for name in schemas.ProgressStatus.model_fields
+                    if hasattr(progress, name)
+                },
+                "failures": self._failures(failures),
+                "skipped": skipped(failures),
+                "last_indexed_at": _iso(self._parts.indexing.last_indexed_at),
+                "index_path": str(options.index),
+                "root_path": str(options.root),
+                "storage": {
+                    "catalog": options.storage[0],
+                    "keyword": options.storage[1],
+                    "vectors": options.storage[2],
+                    "disk_bytes": self._disk_bytes(options.index),
+                },
+                "version": options.version,
+                "notes": [
+                    *options.notes,
+                    *layout_notes(count, failures),
+                    *(shared_notes(options.shared_products, products) if progress.phase != "reading" else ()),
+                    *self._language_notes(),
+                    *self._parts.notes(),
+                ],
+            }
+        )
+
+    def _language_notes(self) -> list[str]:
+        """Says so where most documents are in a language that the loaded model wasn't trained for."""
+        source = self._parts.embedder
+        loaded = source.peek() if source is not None else None
+        if loaded is None:
+            return []
+        columns = self._parts.catalog.columns()
+        main = next(iter(columns.languages()), "")
+        if not main or loaded.spec.knows(main):
+            return []
+        counts = Counter(columns.tally("document").languages) + Counter(columns.tally("email").languages)
+        if 2 * counts[main] <= counts.total():  # the most frequent of many isn't most of them
+            return []
+        return [
+            f"Most documents are in the language '{main}', for which the model {loaded.spec.name} wasn't trained: "
+            f"semantic search finds less in them. Set embeddings.model to '{_MULTILINGUAL_MODEL}'."
+        ]
+
+    def _embeddings(self) -> dict[str, object]:
+        options, source = self._parts.options, self._parts.embedder
+        loaded = source.peek() if source is not None else None
+        return {
+            "enabled": options.embeddings_enabled,
+            "model": options.model,
+            "dimension": loaded.spec.dimension if loaded else 0,
+            "backend": loaded.backend if loaded else "",
+            "device": loaded.device if loaded else "",
+            "models": [options.model] if options.embeddings_enabled else [],
+        }
+
+    @staticmethod
+    def _failures(failures: Sequence[Failure]) -> dict[str, object]:
+        failed = [item for item in failures if item.kind == "failed"]
+        return {
+            "total": len(failed),
+            "items": unreadable(failed[:FAILURES_SHOWN]),
+        }
+
+    def _disk_bytes(self, folder: Path) -> int:
+        """Bytes below the index folder, counted at most twice a minute."""
+        when, size = self._disk
+        if time.monotonic() - when >= _DISK_EVERY_S:
+            size = 0
+            for path in folder.rglob("*"):
+                try:
+                    size += path.stat().st_size if path.is_file() else 0
+                except OSError:
+                    continue  # gone while counting: a merge or checkpoint removed it
+            self._disk = (time.monotonic(), size)
+        return size
+
+
+def not_read_yet(progress: Progress, count: Count) -> list[str]:
+    """Why a library that was just opened can't answer from all of its files yet; empty where it can."""
+    if left := unread(progress, first_look=True):
+        return left
+    if count.documents or count.emails:
+        return []
+    return ["reading: the folder is being read for the first time."]
+
+
+def unread(progress: Progress, *, first_look: bool) -> list[str]:
+    """What an answer lacks while files are read: at the first look of a start, or where many of them are new."""
+    left = progress.files_total - progress.files_done
+    if progress.phase != "reading" or left < (1 if first_look else MANY_UNREAD):
+        return []
+    read = f"{progress.files_done:,} of {progress.files_total:,} new or changed files"
+    return [f"reading: {read} are read so far, passages of the others are missing."]
+
+
+def layout_notes(count: Count, failures: Sequence[Failure]) -> list[str]:
+    """What to do where files are there and none of them counts."""
+    reasons = Counter(item.reason for item in failures)
+    loose = reasons["in_root"]
+    if count.documents or count.emails or not reasons:
+        return []
+    if not loose:
+        told = ", ".join(f"{reason} {number}" for reason, number in reasons.most_common())
+        return [f"Nothing is indexed: all that is there is left out or can't be read ({told})."]
+    return [
+        f"Nothing is indexed: {loose} file{' lies' if loose == 1 else 's lie'} directly in the root, and files count "
+        "from {product}/ on. Move them into folders, or set docs.layout to flat (librarian serve --layout flat)."
+    ]
+
+
+def shared_notes(shared: Sequence[str], products: Sequence[str]) -> list[str]:
+    """Which of the products that every filter lets through aren't there; nothing where nothing is indexed."""
+    return [
+        f"docs.shared_products names {name!r}, and no product is called so. "
+        f"{did_you_mean(name, products) or 'See list_products for those that are indexed.'}"
+        for name in shared
+        if products and name not in products
+    ]
+
+
+def _iso(seconds: float | None) -> str | None:
+    """Seconds since the epoch as ISO 8601 in UTC."""
+    if seconds is None:
+        return None
+    return dt.datetime.fromtimestamp(seconds, dt.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def unreadable(failures: Sequence[Failure]) -> list[dict[str, str]]:
+    """Each file with what was wrong with it."""
+    return [
+        {"path": item.file_path, "reason": f"{item.reason}: {item.detail}" if item.detail else item.reason}
+        for item in failures
+    ]
+
+
+def skipped(failures: Sequence[Failure]) -> dict[str, object]:
+    """What was left out on purpose, by reason, with examples."""
+    left_out = [item for item in failures if item.kind == "skipped"]
+    return {
+        "total": len(left_out),
+        "by_reason": dict(sorted(Counter(item.reason for item in left_out).items())),
+        "examples": [{"path": item.file_path, "reason": item.reason} for item in left_out[:EXAMPLES_SHOWN]],
+    }

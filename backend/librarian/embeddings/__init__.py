@@ -1,0 +1,1 @@
+"""Embedding models, cross-encoders and language models."""

@@ -1,0 +1,187 @@
+"""Embeddings by Amazon Bedrock: Titan and Cohere models, over the runtime's `InvokeModel`.
+
+Needs the extra `librarian[bedrock]`. Credentials and region are found where all of Amazon's tools find them:
+environment, profile, role.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal
+
+import numpy as np
+
+from ..errors import LibrarianError, SetupError, Unavailable, install
+from ..models import ModelSpec, Vector, Vectors
+from .model_table import LONGEST
+from .onnx import unit_rows
+from .openai import ServiceEmbedder, first_line
+
+#: Cohere takes 96 texts a request, none above 2,048 characters: 384 estimated tokens stay below. Titan takes one text.
+_COHERE_BATCH, _COHERE_TOKENS = 96, 384
+_AT_ONCE = 8  #: requests side by side, where each holds one text
+_LONGEST_WAIT_S = 24.0  #: of one request: four in a row end before an embedding child's task counts as stuck
+_REFUSED = ("AccessDenied", "UnrecognizedClient", "ExpiredToken", "InvalidSignature", "MissingAuthentication")
+
+Purpose = Literal["search_document", "search_query"]
+
+
+class BedrockEmbedder(ServiceEmbedder):
+    """Text to unit vectors by a model of Bedrock, named by its model id or inference profile.
+
+    Failing and throttled requests are tried again by Amazon's client, `attempts` times in all. Raises `SetupError`
+    without the extra, for credentials that are missing or refused and for a model that isn't there or isn't one of
+    these two families; `Unavailable` for the rest, each in one sentence.
+    """
+
+    def __init__(
+        self, name: str, *, endpoint_url: str | None = None, timeout_s: float = 30.0, attempts: int = 4
+    ) -> None:
+        try:
+            import boto3.session
+            import botocore.config
+            import botocore.exceptions
+        except ImportError as error:
+            raise SetupError(
+                f"Embeddings by Amazon Bedrock need the extra librarian[bedrock], which isn't installed ({error}).",
+                hint=f"Run {install('bedrock')}, or set embeddings.provider to local or openai.",
+            ) from error
+        self._cohere = "cohere." in name
+        if not self._cohere and "titan-embed" not in name:
+            raise SetupError(
+                f"'{name}' isn't an embedding model of Bedrock that is known here.",
+                hint="Set embeddings.model to an id like amazon.titan-embed-text-v2:0 or cohere.embed-multilingual-v3.",
+            )
+        self._name = name
+        self._errors: Any = botocore.exceptions
+        wait_s = min(timeout_s, _LONGEST_WAIT_S)
+        config = botocore.config.Config(
+            connect_timeout=min(5.0, wait_s),
+            read_timeout=wait_s,
+            max_pool_connections=_AT_ONCE,
+            retries={"total_max_attempts": attempts, "mode": "standard"},
+        )
+        try:
+            self._client: Any = boto3.session.Session().client(
+                "bedrock-runtime", endpoint_url=endpoint_url, config=config
+            )
+        except self._errors.BotoCoreError as error:
+            raise SetupError(
+                f"Amazon Bedrock can't be reached like this ({_said(error)}).",
+                hint="Set AWS_REGION, or a profile that has a region.",
+            ) from error
+        limit = _COHERE_TOKENS if self._cohere else LONGEST
+        self.spec = ModelSpec(name, 0, limit, provider="bedrock")
+        width = self._vectors(["dimension"], "search_query").shape[1]
+        self.spec = ModelSpec(name, width, limit, provider="bedrock")
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{self.spec.name};bedrock;{self.spec.dimension};{self.spec.window_limit};aws"
+
+    @property
+    def backend(self) -> str:
+        return "bedrock"
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """Shape (len(texts), dimension), unit length."""
+        if not texts:
+            return np.zeros((0, self.spec.dimension), dtype=np.float32)
+        return self._vectors(texts, "search_document")
+
+    def embed_query(self, text: str) -> Vector:
+        """Shape (dimension,), unit length."""
+        vector: Vector = self._vectors([text], "search_query")[0]
+        return vector
+
+    def close(self) -> None:
+        self._client.close()
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _vectors(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
+        said = [text or " " for text in texts]
+        if self._cohere:
+            parts = (said[at : at + _COHERE_BATCH] for at in range(0, len(said), _COHERE_BATCH))
+            rows = [row for part in parts for row in self._by_cohere(part, purpose)]
+        else:
+            with ThreadPoolExecutor(min(_AT_ONCE, len(said))) as threads:
+                rows = list(threads.map(self._by_titan, said))
+        try:
+            vectors = np.array(rows, dtype=np.float32)
+        except (ValueError, TypeError) as error:
+            raise self._nonsense(error) from error
+        if vectors.ndim != 2 or vectors.shape != (len(texts), self.spec.dimension or vectors.shape[1]):
+            raise self._nonsense(f"shape {vectors.shape}")
+        return unit_rows(vectors)
+
+    def _by_titan(self, text: str) -> Any:
+        answer = self._invoke({"inputText": text})
+        try:
+            return answer["embedding"]
+        except (KeyError, TypeError) as error:
+            raise self._nonsense(error) from error
+
+    def _by_cohere(self, texts: Sequence[str], purpose: Purpose) -> Any:
+        answer = self._invoke({"texts": list(texts), "input_type": purpose, "truncate": "END"})
+        try:
+            found = answer["embeddings"]
+            return found["float"] if isinstance(found, dict) else found
+        except (KeyError, TypeError) as error:
+            raise self._nonsense(error) from error
+
+    def _invoke(self, body: dict[str, object]) -> Any:
+        try:
+            answer = self._client.invoke_model(
+                modelId=self._name, body=json.dumps(body), contentType="application/json", accept="application/json"
+            )
+            return json.loads(answer["body"].read())
+        except self._errors.ClientError as error:
+            raise self._refused(error.response) from error
+        except self._errors.NoCredentialsError as error:
+            raise SetupError(
+                "There are no credentials for Amazon Bedrock.", hint="Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            ) from error
+        except (self._errors.ReadTimeoutError, self._errors.ConnectTimeoutError) as error:
+            raise Unavailable(
+                f"Amazon Bedrock doesn't answer ({type(error).__name__}).",
+                hint="Try again later, or raise embeddings.timeout_s.",
+            ) from error
+        except self._errors.BotoCoreError as error:
+            raise Unavailable(
+                f"Amazon Bedrock can't be reached ({_said(error)}).", hint="Check the network and the region."
+            ) from error
+        except ValueError as error:
+            raise self._nonsense(error) from error
+
+    def _refused(self, response: dict[str, Any]) -> LibrarianError:
+        code = str(response.get("Error", {}).get("Code", ""))
+        said = first_line(response.get("Error", {}).get("Message") or code, "it says nothing")
+        status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+        if code.startswith(_REFUSED) or status in (401, 403):
+            return SetupError(
+                f"Amazon Bedrock refuses the credentials ({said}).", hint="Check them, and the access to this model."
+            )
+        if code.startswith("ResourceNotFound") or status == 404 or "model identifier" in said:
+            return SetupError(
+                f"Amazon Bedrock has no model '{self._name}' here ({said}).",
+                hint="Check embeddings.model and the region.",
+            )
+        if code.startswith("ServiceQuotaExceeded"):
+            return Unavailable(f"The quota of Amazon Bedrock is used up ({said}).", hint="Ask Amazon for a larger one.")
+        if code.startswith("Throttling") or status == 429:
+            return Unavailable(f"Amazon Bedrock limits the rate of requests ({said}).", hint="Try again in a minute.")
+        if status >= 500:
+            return Unavailable(f"Amazon Bedrock fails with {status} ({said}).", hint="Try again later.")
+        return Unavailable(f"Amazon Bedrock refuses the request ({said}).", hint="Check embeddings.model.")
+
+    def _nonsense(self, what: object) -> Unavailable:
+        return Unavailable(
+            f"'{self._name}' answers with something that isn't embeddings ({what}).", hint="Check embeddings.model."
+        )
+
+
+def _said(error: Exception) -> str:
+    return first_line(error, type(error).__name__)

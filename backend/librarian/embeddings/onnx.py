@@ -1,0 +1,266 @@
+"""Text to unit vectors by ONNX Runtime, from a folder that `ModelStore` has prepared."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import SetupError, Unavailable
+from ..models import ModelSpec, Vector, Vectors, Window
+from . import windows
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """An `onnxruntime.InferenceSession`, a `tokenizers.Tokenizer` that neither pads nor cuts, and the graph's file."""
+
+    session: Any
+    tokenizer: Any
+    path: Path
+
+
+def run(session: Any, output: str, feed: Mapping[str, Any], what: str) -> Any:
+    """One output of a graph. Raises `Unavailable` where the graph can't read what it is given; `what` names it."""
+    try:
+        return session.run([output], feed)[0]
+    except Exception as error:  # ONNX Runtime raises bare exceptions of its own
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise Unavailable(
+            f"The {what} can't read a text ({lines[0][:200]}).",
+            hint="Its config.json or its tokenizer.json may be another model's.",
+        ) from error
+
+
+def places(tokenizer: Any, text: str) -> list[tuple[int, int]]:
+    """Where a text's tokens stand in it, in characters; special tokens aside."""
+    found: list[tuple[int, int]] = tokenizer.encode(text, add_special_tokens=False).offsets
+    return found
+
+
+def has_cuda() -> bool:
+    """Whether the installed ONNX Runtime can use CUDA."""
+    import onnxruntime
+
+    return "CUDAExecutionProvider" in onnxruntime.get_available_providers()
+
+
+def choose_file(folder: Path, *, cuda: bool) -> Path:
+    """int8 for CPUs, fp32 for CUDA, whichever is there otherwise. Raises `Unavailable` where none is."""
+    names = ("model.onnx", "model_int8.onnx") if cuda else ("model_int8.onnx", "model.onnx")
+    for name in names:
+        if (folder / name).is_file():
+            return folder / name
+    raise Unavailable(f"There is no model in {folder}.", hint="Run `librarian models fetch`.")
+
+
+def load(folder: Path, what: str, *, threads: int) -> Loaded:
+    """The graph on CUDA where ONNX Runtime has it, else on so many threads of the processor.
+
+    Raises `Unavailable` where the folder holds no model, or one that can't be loaded; `what` names it there.
+    """
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+    cuda = has_cuda()
+    path = choose_file(folder, cuda=cuda)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 4  # errors are raised, too
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    providers = ["CUDAExecutionProvider"] * cuda + ["CPUExecutionProvider"]
+    try:
+        session = onnxruntime.InferenceSession(str(path), options, providers=providers)
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except Exception as error:  # both libraries raise bare exceptions of their own
+        raise Unavailable(
+            f"The {what} in {folder} can't be loaded ({error}).",
+            hint="Delete that folder and run `librarian models fetch`.",
+        ) from error
+    # The file's own settings may pad and cut every text (to 128 in the packaged default model).
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return Loaded(session, tokenizer, path)
+
+
+_LEAST_BATCH = 4  #: fewer per batch cost more for their overhead than they save in padding
+_TOKENS_PER_BATCH = 2_048  #: longer texts go in smaller batches, which bounds the memory of a run
+
+
+class OnnxEmbedder:
+    """A sentence embedding model on CPU (int8) or CUDA (fp32).
+
+    int8 texts run one by one: activations are quantized by the range of the whole batch, so in company a text's vector
+    would move (by up to 0.015 of cosine, measured), and batches bring nothing at the length of a passage (21.2 ms of
+    one core for 254 tokens alone, 23.3 in eights). A vector is thus a function of its text. fp32 runs in batches of up
+    to `max_batch`, which also bounds the memory that ONNX Runtime keeps (323 MB after one batch of 16, measured).
+
+    `threads` are those of one run. Safe to share between threads. Raises `Unavailable` where the folder can't be
+    loaded.
+    """
+
+    def __init__(self, folder: Path, spec: ModelSpec, *, threads: int = 2, max_batch: int = 8) -> None:
+        self.spec = spec
+        loaded = load(folder, f"model '{spec.name}'", threads=threads)
+        self._session, self._tokenizer = loaded.session, loaded.tokenizer
+        self._places = partial(places, loaded.tokenizer)
+        self._inputs = {item.name for item in self._session.get_inputs()}
+        self._output = _output_of(spec.name, (item.name for item in self._session.get_outputs()))
+        self._device = "cuda" if self._session.get_providers()[0].startswith("CUDA") else "cpu"
+        self._precision = "int8" if "int8" in loaded.path.name else "fp32"
+        self._max_batch = 1 if self._precision == "int8" else max(1, max_batch)
+        stamp = folder / "manifest.json"
+        self._stamp = hashlib.sha256(stamp.read_bytes()).hexdigest()[:8] if stamp.exists() else "unstamped"
+        self._special = len(self._tokenizer.encode("").ids)
+        self._passage_prefix_tokens = len(self._places(spec.passage_prefix)) if spec.passage_prefix else 0
+        self._closing = threading.Lock()
+
+    # -- Embedder ----------------------------------------------------------------------------------------------------
+
+    @property
+    def fingerprint(self) -> str:
+        """Model, arithmetic and build: vectors of two fingerprints never meet."""
+        return f"{self.spec.name};{self.backend};{self.spec.dimension};{self.spec.window_limit};{self._stamp}"
+
+    @property
+    def backend(self) -> str:
+        """onnx-int8 or onnx-fp32."""
+        return f"onnx-{self._precision}"
+
+    @property
+    def device(self) -> str:
+        """cpu or cuda."""
+        return self._device
+
+    def windows(self, prefix: str, text: str) -> list[Window]:
+        """The windows that together hold every token of `text`; see `windowing.cut`."""
+        limit = self.spec.window_limit - self._special - self._passage_prefix_tokens
+        return windows.cut(prefix, text, self._places, limit)
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """Shape (len(texts), dimension), rows in the order of `texts`, of unit length.
+
+        Texts are embedded sorted by length, so that short ones aren't padded to long ones.
+        """
+        return self._embed([self.spec.passage_prefix + text for text in texts])
+
+    def embed_query(self, text: str) -> Vector:
+        """Shape (dimension,), unit length. What exceeds the model's limit isn't read."""
+        vector: Vector = self._embed([self.spec.query_prefix + text])[0]
+        return vector
+
+    def close(self) -> None:
+        """Free the model; embedding afterwards raises `Unavailable`."""
+        with self._closing:
+            self._session = None
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _ids(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer.encode(text).ids
+        limit = self.spec.max_tokens
+        return ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]  # the closing token stays
+
+    def _embed(self, texts: Sequence[str]) -> Vectors:
+        out = np.empty((len(texts), self.spec.dimension), dtype=np.float32)
+        rows = [self._ids(text) for text in texts]
+        for batch in batches([len(row) for row in rows], self._max_batch):
+            out[batch] = self._run([rows[index] for index in batch])
+        return out
+
+    def _run(self, rows: Sequence[Sequence[int]]) -> Vectors:
+        session = self._session
+        if session is None:
+            raise Unavailable(f"The model '{self.spec.name}' is closed.", hint="Load it again.")
+        feed = padded(rows, self._inputs)
+        found: npt.NDArray[Any] = run(session, self._output, feed, f"model '{self.spec.name}'")
+        if found.ndim == 3:
+            found = pool(found, feed["attention_mask"], self.spec.pooling)
+        if found.shape[1] != self.spec.dimension:
+            raise SetupError(
+                f"The model '{self.spec.name}' gives {found.shape[1]} numbers, not {self.spec.dimension}.",
+                hint="Correct embeddings.dimension.",
+            )
+        return unit_rows(found)
+
+
+def _output_of(name: str, names: Iterable[str]) -> str:
+    found = list(names)
+    for wanted in ("sentence_embedding", "last_hidden_state", "token_embeddings"):
+        if wanted in found:
+            return wanted
+    if "logits" in found:
+        raise SetupError(
+            f"The model '{name}' judges texts, and embeds none.",
+            hint="Name an embedding model; a cross-encoder is named by search.reranker_model.",
+        )
+    return found[0]
+
+
+def batches(lengths: Sequence[int], most: int) -> list[list[int]]:
+    """Indices in batches of texts of like length: at most `most`, and fewer where texts are long.
+
+    >>> batches([9, 2, 8, 3], 2)
+    [[1, 3], [2, 0]]
+    """
+    order = sorted(range(len(lengths)), key=lambda index: (lengths[index], index))
+    out: list[list[int]] = []
+    for index in order:
+        # Sorted, so the newcomer is the longest of its batch and decides how wide all become.
+        room = min(most, max(_LEAST_BATCH, _TOKENS_PER_BATCH // max(1, lengths[index])))
+        if out and len(out[-1]) < room:
+            out[-1].append(index)
+        else:
+            out.append([index])
+    return out
+
+
+def padded(rows: Sequence[Sequence[int]], inputs: set[str]) -> dict[str, npt.NDArray[np.int64]]:
+    """Token ids as the model's inputs, padded with zeros that the mask hides; shape (len(rows), longest)."""
+    ids = np.zeros((len(rows), max(map(len, rows))), dtype=np.int64)
+    mask = np.zeros_like(ids)
+    for index, row in enumerate(rows):
+        ids[index, : len(row)] = row
+        mask[index, : len(row)] = 1
+    feed = {"input_ids": ids, "attention_mask": mask}
+    if "token_type_ids" in inputs:
+        feed["token_type_ids"] = np.zeros_like(ids)
+    if "position_ids" in inputs:
+        feed["position_ids"] = np.maximum(mask.cumsum(axis=1) - 1, 0)
+    return feed
+
+
+def pool(states: npt.NDArray[Any], mask: npt.NDArray[np.int64], pooling: str) -> npt.NDArray[Any]:
+    """(batch, hidden) from (batch, tokens, hidden), padding left out."""
+    if pooling == "cls":
+        first: npt.NDArray[Any] = states[:, 0]
+        return first
+    if pooling == "last":
+        last: npt.NDArray[Any] = states[np.arange(len(states)), mask.sum(axis=1) - 1]
+        return last
+    weights = mask[:, :, None].astype(np.float32)
+    mean: npt.NDArray[Any] = (states * weights).sum(axis=1) / weights.sum(axis=1)
+    return mean
+
+
+def unit_rows(vectors: npt.NDArray[Any]) -> Vectors:
+    """Rows divided by their length, float32. Raises `Unavailable` for a row without a direction, which no search could
+    ever find: one that is zero, or holds what isn't a finite number."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        numbers = vectors.astype(np.float32)
+        lengths = np.linalg.norm(numbers, axis=1, keepdims=True)
+    if not (np.isfinite(lengths) & (lengths > 0)).all():
+        raise Unavailable(
+            "The embedding model answers with vectors that are zero or hold what isn't a finite number.",
+            hint="Check the model, or the service's log.",
+        )
+    unit: Vectors = numbers / lengths
+    return unit

@@ -1,0 +1,111 @@
+"""Text to unit vectors by sentence-transformers: for CUDA and for models without an ONNX file.
+
+Needs the extra `librarian[torch]`; nothing here is imported unless it is installed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import Unavailable, install
+from ..models import ModelSpec, Vector, Vectors, Window
+from . import windows
+from .model_files import split_revision
+from .model_table import prompts_of
+
+
+def is_installed() -> bool:
+    """Whether the extra is there; imports nothing."""
+    return find_spec("sentence_transformers") is not None and find_spec("torch") is not None
+
+
+def has_cuda() -> bool:
+    """Whether torch sees a CUDA device; imports torch (seconds) where the extra is installed."""
+    if not is_installed():
+        return False
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+class TorchEmbedder:
+    """A sentence-transformers model, by name or folder; its own settings decide pooling and normalisation.
+
+    Raises `Unavailable` where the extra is missing or the model can't be loaded.
+    """
+
+    def __init__(self, name: str, spec: ModelSpec, *, device: str | None = None, max_batch: int = 8) -> None:
+        if not is_installed():
+            raise Unavailable(f"'{name}' needs sentence-transformers.", hint=f"Run {install('torch')}.")
+        from sentence_transformers import SentenceTransformer
+
+        source, revision = (name, None) if Path(name).is_dir() else split_revision(name)
+        chosen = device or ("cuda" if has_cuda() else "cpu")
+        try:
+            self._model: Any = SentenceTransformer(source, device=chosen, revision=revision)
+        except Exception as error:  # whatever the hub, torch or the model's code raise
+            raise Unavailable(f"'{name}' can't be loaded ({error}).", hint="Check the name and the network.") from error
+        self._model.max_seq_length = min(spec.max_tokens, int(self._model.max_seq_length or spec.max_tokens))
+        width = int(self._model.get_sentence_embedding_dimension())
+        limit = self._model.max_seq_length
+        if spec.dimension:
+            self.spec = replace(spec, dimension=width, max_tokens=limit)
+        else:  # no row of the table: its files name the instructions, as `read_spec` reads them for ONNX
+            query, passage = prompts_of(self._model.prompts)
+            self.spec = replace(spec, dimension=width, max_tokens=limit, query_prefix=query, passage_prefix=passage)
+        spec = self.spec
+        self._max_batch = max_batch
+        self._lock = threading.Lock()
+        self._special = len(self._model.tokenizer("")["input_ids"]) + len(self._places(spec.passage_prefix))
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{self.spec.name};torch;{self.spec.dimension};{self.spec.window_limit}"
+
+    @property
+    def backend(self) -> str:
+        return "torch"
+
+    @property
+    def device(self) -> str:
+        return str(self._model.device).split(":")[0]
+
+    def windows(self, prefix: str, text: str) -> list[Window]:
+        """The windows that together hold every token of `text`; see `windowing.cut`."""
+        return windows.cut(prefix, text, self._places, self.spec.window_limit - self._special)
+
+    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """Shape (len(texts), dimension), unit length."""
+        return self._encode([self.spec.passage_prefix + text for text in texts])
+
+    def embed_query(self, text: str) -> Vector:
+        """Shape (dimension,), unit length."""
+        vector: Vector = self._encode([self.spec.query_prefix + text])[0]
+        return vector
+
+    def close(self) -> None:
+        self._model = None
+
+    def _places(self, text: str) -> list[tuple[int, int]]:
+        with self._lock:  # the tokenizers behind it can't be borrowed twice at once
+            found = self._model.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        places: list[tuple[int, int]] = found["offset_mapping"]
+        return places
+
+    def _encode(self, texts: Sequence[str]) -> Vectors:
+        if not texts:
+            return np.zeros((0, self.spec.dimension), dtype=np.float32)
+        with self._lock:
+            found = self._model.encode(
+                list(texts), batch_size=self._max_batch, normalize_embeddings=True, convert_to_numpy=True,
+                show_progress_bar=False,
+            )  # fmt: skip
+        vectors: Vectors = np.asarray(found, dtype=np.float32)
+        return vectors

@@ -1,0 +1,127 @@
+"""The errors that every room may raise, drawn as a tree.
+
+::
+
+    LibrarianError
+    ├── CallerError            a smarter caller could have avoided it     MCP tool error · REST 4xx · exit 2
+    │   ├── NotFound           no such document, product, section, thread REST 404 · exit 1
+    │   └── Busy               too many searches at once; try again       REST 503
+    ├── SourceError            one file can't be read; listed, never fatal
+    ├── SetupError             configuration, missing model, index in use exit 78
+    └── Unavailable            a part (model, store, LLM) doesn't work now; the answer says `degraded`
+
+Each message names the culprit and ends with the next step. Anything else that is raised is a bug, exit 70.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+
+#: Exit codes by which a script knows whose turn it is; 0 is done, 130 is what shells make of Ctrl-C.
+NOTHING_FOUND, CALLER, UNREADABLE, BUG, SETUP, INTERRUPTED = 1, 2, 3, 70, 78, 130
+
+LONGEST_MESSAGE = 1000  #: characters: it quotes what was asked, and comes back into a model's window
+
+
+def abridged(text: str, most: int = LONGEST_MESSAGE) -> str:
+    """A text of at most `most` characters: of a longer one the middle is left out, for what matters ends it, too.
+
+    >>> abridged("No document 'aaaaaaaaaaaaaaaaaaaa'.", 20)
+    "No documen…aaaaaaa'."
+    """
+    if len(text) <= most:
+        return text
+    begins = most // 2
+    return f"{text[:begins]}…{text[len(text) - (most - begins - 1) :]}"
+
+
+class LibrarianError(Exception):
+    """Base of all errors that Librarian raises on purpose."""
+
+    code = "error"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.message, self.hint))
+
+
+def _rebuild(kind: type[LibrarianError], message: str, hint: str) -> LibrarianError:
+    return kind(message, hint=hint)
+
+
+class CallerError(LibrarianError):
+    """The caller asked for something that can't be; the message says what would be right."""
+
+    code = "bad_request"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(abridged(message), hint=hint)
+
+
+class NotFound(CallerError):
+    """What was asked for by name isn't there; the hint names the nearest."""
+
+    code = "not_found"
+
+
+class Busy(CallerError):
+    """More work is queued than can be answered in time."""
+
+    code = "busy"
+
+
+class SourceError(LibrarianError):
+    """A file can't be read or isn't what it says; `reason` is a short stable word for statistics."""
+
+    code = "unreadable"
+
+    def __init__(self, message: str, *, hint: str = "", reason: str = "unreadable") -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild_source, (self.message, self.hint, self.reason))
+
+
+def _rebuild_source(message: str, hint: str, reason: str) -> SourceError:
+    return SourceError(message, hint=hint, reason=reason)
+
+
+class SetupError(LibrarianError):
+    """Librarian can't start like this; the hint says what to change."""
+
+    code = "setup"
+
+
+class Damaged(SetupError):
+    """A stored file can't be read; a derived one may be deleted and is then rebuilt."""
+
+    code = "damaged"
+
+
+class Unavailable(LibrarianError):
+    """A part that was configured doesn't work at the moment."""
+
+    code = "unavailable"
+
+
+def install(extra: str) -> str:
+    """With this environment's own Python: another `pip` would install elsewhere, and another package of that name."""
+    return f"`{shlex.quote(sys.executable)} -m pip install 'librarian[{extra}]'`"
+
+
+def counted(number: int, word: str) -> str:
+    """A number with its word, which makes its plural with an s.
+
+    >>> counted(1, "passage"), counted(2_000, "passage")
+    ('1 passage', '2000 passages')
+    """
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

@@ -1,0 +1,198 @@
+"""Measures a library's answers on judged questions, or on its own links and headings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from .. import schemas
+from ..documents import validation as check
+from ..errors import CallerError
+from ..files.paths import name_of
+from ..library import Librarian as LibraryFacade
+from ..models import Deadline, Document
+from ..search.context import OFF
+from ..storage.base import Catalog
+from ..tuning import own_questions
+from ..tuning.own_questions import OwnQuestion
+from .evaluate import as_dict, evaluate
+from .judgments import Judgments, RankedCandidates, read
+
+MODES = ("keyword", "semantic", "hybrid")
+QUESTIONS_AT_MOST = 400
+FEWEST_LINKS = 40
+SEEN = 10  #: documents that the measures read
+FOUND = 50  #: passages that hold as many mails
+UNASKED = "the language model was asked nothing: --llm has it rewrite the questions, as it does others"
+
+
+class _Shortfalls:
+    """What is to be told of the answers that were measured: where they aren't the mode's own."""
+
+    def __init__(self) -> None:
+        self._mode = ""
+        self._others: Counter[str] = Counter()
+
+    def begins(self, mode: str) -> bool:
+        """Whether another mode is asked than before."""
+        before, self._mode = self._mode, mode
+        return before != mode
+
+    def note(self, page: schemas.SearchAnswer | schemas.EmailSearchAnswer) -> None:
+        """Remember a question's first page."""
+        asked = page.requested_mode
+        leg = getattr(page.legs, asked, None)  # hybrid and auto have none
+        whys = list(page.degraded) or ([leg.reason] if leg is not None and leg.status != "ok" else [])
+        if page.mode != asked != "auto":
+            whys = [f"answered in mode {page.mode}", *(why for why in whys if why != OFF.reason)]
+        if whys and asked != "keyword":  # words never miss anything
+            self._others[": ".join([asked, *whys])] += 1
+
+    def notes(self, questions: int) -> list[str]:
+        """A sentence for each kind, and how many questions it holds for; the ten most frequent."""
+        return [f"{what} ({count} of {questions} questions)" for what, count in self._others.most_common(10)]
+
+
+class EvaluationService:
+    """The operation `evaluate`: judged questions from files, or the library's own.
+
+    Args:
+        most: the most results that one search gives.
+        rewriter: whether a language model rewrites questions that aren't measured.
+        adapted: whether a query adapter is in use: own questions are then those of held-out pages.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        *,
+        most: int = FOUND,
+        rewriter: bool = False,
+        adapted: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._catalog = catalog
+        self._most = most
+        self._rewriter = rewriter
+        self._adapted = adapted
+
+    def __call__(
+        self,
+        library: LibraryFacade,
+        *,
+        budget: Deadline,
+        queries: str = "",
+        qrels: str = "",
+        modes: Sequence[str] = MODES,
+        product: str | None = None,
+        own: bool = False,
+        llm: bool = False,
+    ) -> Mapping[str, object]:
+        """Shapes as `evaluation.as_dict`; as many results as the measures read, of one document each."""
+        asked = list(dict.fromkeys(check.mode_name(mode) for mode in modes))
+        if not asked:
+            raise CallerError("modes is empty.", hint="Name at least one, for example keyword,hybrid.")
+        questions = self._own() if own else []
+        by_itself = Judgments([one.judged for one in questions], [self._about(questions)])
+        given = by_itself if own else self._read(queries, qrels)
+        mails, strange = self._told(given.questions)
+        asking = {question.judged.text: question for question in questions}
+        shortfalls = _Shortfalls()
+
+        def search(text: str, mode: str) -> Sequence[str]:
+            budget.check()
+            if shortfalls.begins(mode):
+                library.clear_cache()  # what a mode takes is to be measured, not what memory takes
+            ask = library.search_emails if text in mails else library.search
+            limit: dict[str, object] = (
+                {"max_per_thread": 0} if text in mails else {"max_per_document": 1, "include_weak": True}
+            )
+            found: list[str] = []
+            offset: int | None = 0
+            own = asking.get(text)
+            further = len(own.ignored) + len(own.editions) if own is not None else 0
+            wanted = FOUND if text in mails else SEEN + further
+            while offset is not None and len(found) < wanted:
+                page = ask(
+                    text, budget=budget, mode=mode, product=product, offset=offset,
+                    max_results=min(wanted, self._most), brief=True, **limit,
+                )  # fmt: skip
+                if not offset:
+                    shortfalls.note(page)
+                found += [result.file_path for result in page.results]
+                offset = page.next_offset
+            return own.pages_of(found) if own is not None else found
+
+        answer = as_dict(evaluate(given.questions, search, asked))
+        unasked = [UNASKED] if self._rewriter and not llm and {*asked} & {"hybrid", "rerank", "hyde", "auto"} else []
+        return {**answer, "notes": [*given.notes, *strange, *unasked, *shortfalls.notes(len(given.questions))]}
+
+    def _read(self, queries: str, qrels: str) -> Judgments:
+        """Judgments from files, their paths as the library spells them."""
+        given = read(Path(queries), Path(qrels))
+        with self._catalog.read() as reader:
+
+            def spelled(path: str) -> str:
+                usual = name_of(path).replace("\\", "/").removeprefix("./")
+                known = (reader.document_by_path(one, text=False) is not None for one in (path, usual))
+                return usual if list(known) == [False, True] else path
+
+            paths = {path for question in given.questions for path in question.grades}
+            names = {path: spelled(path) for path in paths}
+        questions = [
+            replace(question, grades={names[path]: grade for path, grade in question.grades.items()})
+            for question in given.questions
+        ]
+        return replace(given, questions=questions)
+
+    def _told(self, judged: Sequence[RankedCandidates]) -> tuple[frozenset[str], list[str]]:
+        """Questions whose answers are mails alone, and notes about relevant files that no search can find."""
+        wanted = {path for question in judged for path, grade in question.grades.items() if grade > 0}
+        with self._catalog.read() as reader:
+            found = {path: reader.document_by_path(path, text=False) for path in sorted(wanted)}
+        kinds = {path: stored.document.kind for path, stored in found.items() if stored is not None}
+        mails = {path for path, kind in kinds.items() if kind == "email"}
+        missing = [path for path, stored in found.items() if stored is None]
+        notes = []
+        if missing:
+            notes.append(
+                f"{len(missing)} of {len(wanted)} relevant files aren't in the index, for example {missing[0]!r}"
+            )
+        answers = {one.text: {path for path, grade in one.grades.items() if grade > 0} for one in judged}
+        of_mails = frozenset(text for text, paths in answers.items() if paths <= mails)
+        mixed = [text for text, paths in answers.items() if paths & mails and text not in of_mails]
+        if of_mails:
+            notes.append(f"asked of the mails, since mails alone answer them: {len(of_mails)} questions")
+        if mixed:
+            notes.append(f"with mails among their answers, which no search of documents finds: {len(mixed)} questions")
+        return of_mails, notes
+
+    def _own(self) -> list[OwnQuestion]:
+        """Link texts, and headings where there are few of them. Raises `CallerError` where there are neither."""
+        documents = self._documents()
+        questions = own_questions.sample(self._untaught(own_questions.of_links(documents)), QUESTIONS_AT_MOST)
+        if len(questions) < FEWEST_LINKS:
+            asked = {question.judged.text.lower() for question in questions}
+            headings = self._untaught(own_questions.of_headings(documents))
+            further = [one for one in headings if one.judged.text.lower() not in asked]
+            questions += own_questions.sample(further, QUESTIONS_AT_MOST - len(questions))
+        if not questions:
+            raise CallerError(
+                "The library holds no question of its own: no link to another page, no heading of two words.",
+                hint="Give judged questions with --queries and --qrels.",
+            )
+        return questions
+
+    def _about(self, questions: Sequence[OwnQuestion]) -> str:
+        links = sum(question.source == "links" for question in questions)
+        told = f"{links} link texts and {len(questions) - links} headings as questions"
+        return f"{told}, of pages held out when questions were adapted to the library" if self._adapted() else told
+
+    def _untaught(self, own: list[OwnQuestion]) -> list[OwnQuestion]:
+        return own_questions.untaught(own) if self._adapted() else own
+
+    def _documents(self) -> list[Document]:
+        with self._catalog.read() as reader:
+            ids = [stored.doc_id for stored in reader.iter_documents()]
+            return [stored.document for stored in reader.documents(ids, text=True).values()]

@@ -1,0 +1,1 @@
+"""Scanning, watching, reading and embedding the files of a library."""

@@ -1,0 +1,352 @@
+"""What mails mean for each other: conversations, copies, and quotes whose original is here.
+
+Works before a batch is put, on what the catalog holds and what comes: every mail gets its thread, copies keep no
+passages, and of quoted passages those are kept that nothing else in the conversation says. What becomes wrong by what
+arrives or goes is named, to be read again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Self
+
+from ..models import QUOTED_PATH, Chunk, Document, Email, ReadResult, StoredMail
+from ..storage.base import Catalog, CatalogReader
+from .email_threads import Linked, parents_of, threads_of
+
+_WORD = re.compile(r"[\u2e80-\u9fff]|[^\W\u2e80-\u9fff]+")  # ideographs are written without spaces
+_SHINGLE = 5  #: words; of fewer, a quoted block isn't read as a passage
+_COVERED = 0.5  #: of a quote's shingles that must be found for it to count as said elsewhere
+
+_SAME = 0.8  #: of the shingles that two renderings of one mail share
+_DIFFERENT = 50  #: shingles in which they may differ: a few lines that an archive adds or leaves out
+
+Shingles = frozenset[int]  #: hashes, of this process alone
+
+
+@dataclass(frozen=True, slots=True)
+class NormalizedQuery:
+    """What a mail says itself, and its quotes by any key that is unique in the mail."""
+
+    own: Shingles
+    quotes: tuple[tuple[int, Shingles], ...]
+
+    @classmethod
+    def of(cls, chunks: Iterable[tuple[int, Chunk]]) -> Self:
+        """A mail by its passages and their keys."""
+        own: set[int] = set()
+        quotes: list[tuple[int, Shingles]] = []
+        for key, chunk in chunks:
+            if is_quote(chunk):
+                quotes.append((key, shingles(chunk.text)))
+            else:
+                own |= shingles(chunk.text)
+        return cls(frozenset(own), tuple(quotes))
+
+
+def is_quote(chunk: Chunk) -> bool:
+    """Whether a passage is quoted history."""
+    return chunk.heading_path[:1] == QUOTED_PATH
+
+
+def shingles(text: str) -> Shingles:
+    """Runs of words, hashed; a text of fewer words is one."""
+    words = _WORD.findall(text.casefold())
+    return frozenset(map(hash, zip(*(words[start:] for start in range(min(_SHINGLE, len(words)))), strict=False)))
+
+
+def is_rendering(one: Shingles, other: Shingles) -> bool:
+    """Whether two mails with one Message-ID say the same but for what archives do to them."""
+    larger = max(len(one), len(other))
+    different = larger - len(one & other)
+    return different <= min(_DIFFERENT, (1 - _SAME) * larger) and larger > 0
+
+
+def superfluous(mails: Sequence[NormalizedQuery]) -> set[tuple[int, int]]:
+    """(place of the mail, key of the quote) of all that is said elsewhere in a conversation.
+
+    Longest quotes first, so that a mail quoted in part by one and whole by another is kept whole; linear in the words.
+    """
+    quotes = [(place, key, quote) for place, mail in enumerate(mails) for key, quote in mail.quotes]
+    if not quotes:
+        return set()
+    said = Counter(one for mail in mails for one in mail.own)
+    found: set[tuple[int, int]] = set()
+    for place, key, quote in sorted(quotes, key=lambda item: -len(item[2])):
+        own = mails[place].own
+        missing = sum(1 for one in quote if said[one] <= (one in own))  # what its own mail says is not elsewhere
+        if missing > len(quote) * (1 - _COVERED):
+            said.update(quote)
+        else:
+            found.add((place, key))
+    return found
+
+
+_KEPT_MAILS = 4_000  #: whose shingles are held, about 30 MB
+
+
+@dataclass(slots=True)
+class Resolution:
+    """What to put, and what becomes wrong by it: threads of stored mails (doc id → thread), passages that quote what
+    is there now (chunk ids), and files to be read again."""
+
+    put: list[ReadResult]
+    threads: dict[int, str] = field(default_factory=dict)
+    withdrawn: list[int] = field(default_factory=list)
+    outdated: set[str] = field(default_factory=set)
+
+
+_Place = tuple[str, str]  #: product and component: by those mails are filtered, so that copies are none beyond them
+
+
+class _Rendering(NamedTuple):
+    """A mail that others with its Message-ID are held against."""
+
+    place: _Place
+    fingerprint: str
+    heard: NormalizedQuery
+    mail: StoredMail | None  #: None where it comes with the batch
+
+
+class EmailDeduplicator:
+    """Settles batches. Not thread-safe: its caller holds the writer's lock."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._known: dict[tuple[int, int], NormalizedQuery] = {}
+
+    def settle(self, put: Sequence[ReadResult], removed: Sequence[str]) -> Resolution:
+        """`removed` and the paths of `put` are what the batch takes away."""
+        settled = Resolution(list(put))
+        new = {result.document.file_path: result for result in put if result.document.email is not None}
+        with self._catalog.read() as reader:
+            leaving = reader.mails(paths=[*removed, *new])
+            if not new and not leaving:
+                return settled
+            gone = {mail.doc_id for mail in leaving}
+            around = self._around(reader, new.values(), leaving, gone)
+            names = threads_of([*(_linked_stored(mail) for mail in around.values()), *map(_linked_new, new.values())])
+            for mail in around.values():
+                if names[_key(mail.doc_id)] != mail.email.thread_id:
+                    settled.threads[mail.doc_id] = names[_key(mail.doc_id)]
+            settled.outdated |= self._left_behind(reader, leaving, gone, new)
+            ready = self._without_copies(reader, new, names, around, gone, settled)
+            ready = self._without_known_quotes(reader, ready, around, names, settled)
+        settled.put = [ready.get(result.document.file_path, result) for result in put]
+        return settled
+
+    # -- conversations ---------------------------------------------------------------------------------------------
+
+    def _around(
+        self, reader: CatalogReader, new: Iterable[ReadResult], leaving: Sequence[StoredMail], gone: set[int]
+    ) -> dict[int, StoredMail]:
+        """All stored mails whose thread may depend on what comes and goes, by document id."""
+        emails = [result.document.email for result in new if result.document.email is not None]
+        emails += [mail.email for mail in leaving]
+        ids: set[str] = {one for email in emails for one in _ids(email)}
+        topics = {email.topic for email in emails if email.topic}
+        threads = {mail.email.thread_id for mail in leaving}
+        orphans = {email.topic for email in emails if _is_orphan(email)}
+        asked_ids: set[str] = set()
+        asked_topics: set[str] = set()
+        asked_threads: set[str] = set()
+        found: dict[int, StoredMail] = {}
+        while True:
+            more_ids, more_topics, more_threads = ids - asked_ids, topics - asked_topics, threads - asked_threads
+            if not (more_ids or more_threads or more_topics):
+                return found
+            asked_ids |= more_ids
+            asked_topics |= more_topics
+            asked_threads |= more_threads
+            for mail in reader.mails(mentioning=sorted(more_ids), threads=sorted(more_threads)):
+                found.setdefault(mail.doc_id, mail)
+            for mail in reader.mails(topics=sorted(more_topics)):
+                if _is_orphan(mail.email) or mail.email.topic in orphans:
+                    found.setdefault(mail.doc_id, mail)
+            for doc_id in gone:
+                found.pop(doc_id, None)
+            for mail in found.values():
+                ids.update(_ids(mail.email))
+                threads.add(mail.email.thread_id)
+                if _is_orphan(mail.email):
+                    topics.add(mail.email.topic)
+                    orphans.add(mail.email.topic)
+
+    # -- copies ----------------------------------------------------------------------------------------------------
+
+    def _without_copies(
+        self,
+        reader: CatalogReader,
+        new: Mapping[str, ReadResult],
+        names: Mapping[str, str],
+        around: dict[int, StoredMail],
+        gone: set[int],
+        settled: Resolution,
+    ) -> dict[str, ReadResult]:
+        """The new mails with their threads; of copies in one place, the first keeps its passages, or one with more
+        attachments.
+
+        What an archive renders otherwise is a copy too, and gets the fingerprint of the first.
+        """
+        prints = sorted({_email(result).fingerprint for result in new.values()} - {""})
+        held: dict[tuple[_Place, str], StoredMail | None] = {
+            (_place(mail), mail.email.fingerprint): mail
+            for mail in reader.mails(fingerprints=prints)
+            if mail.chunk_count and mail.doc_id not in gone
+        }
+        same = self._renderings(reader, new, around)
+        ready: dict[str, ReadResult] = {}
+        for path, result in sorted(new.items(), key=lambda item: -len(_email(item[1]).attachments)):
+            email, place = _email(result), _place(result.document)
+            if email.message_id in same and (place, email.fingerprint) not in held:
+                heard, renderings = NormalizedQuery.of(enumerate(result.chunks)), same[email.message_id]
+                nearest = sorted(renderings, key=lambda one: one.place != place)
+                first = next((one for one in nearest if is_rendering(heard.own, one.heard.own)), None)
+                if first:
+                    email = replace(email, fingerprint=first.fingerprint)
+                    if first.place == place:
+                        held.setdefault((place, first.fingerprint), first.mail)
+                if result.chunks and (not first or first.place != place):
+                    renderings.append(_Rendering(place, email.fingerprint, heard, None))
+            key = place, email.fingerprint
+            poorer = held.get(key)
+            if poorer is not None and result.chunks and _has_more(email, poorer.email):
+                settled.withdrawn += [one.chunk_id for one in reader.chunks_of(poorer.doc_id)]
+                around.pop(poorer.doc_id, None)
+                del held[key]
+            document = replace(result.document, email=replace(email, thread_id=names[path]))
+            if email.fingerprint and key in held:
+                ready[path] = replace(result, document=document, chunks=(), entries=())
+            else:
+                ready[path] = replace(result, document=document)
+                if email.fingerprint and result.chunks:
+                    held[key] = None
+        return ready
+
+    def _renderings(
+        self, reader: CatalogReader, new: Mapping[str, ReadResult], around: Mapping[int, StoredMail]
+    ) -> dict[str, list[_Rendering]]:
+        """The indexed mails with the Message-ID of a new one, by that; an empty list where only new ones share it."""
+        ids = Counter(one for result in new.values() if (one := _email(result).message_id))
+        same: dict[str, list[_Rendering]] = {one: [] for one, times in ids.items() if times > 1}
+        for mail in around.values():
+            if mail.chunk_count and mail.email.message_id in ids:
+                rendering = _Rendering(_place(mail), mail.email.fingerprint, self._heard(reader, mail), mail)
+                same.setdefault(mail.email.message_id, []).append(rendering)
+        return same
+
+    def _left_behind(
+        self, reader: CatalogReader, leaving: Sequence[StoredMail], gone: set[int], new: Mapping[str, ReadResult]
+    ) -> set[str]:
+        """Copies of mails that go, and mails that quote them: what was left out of those must come in."""
+        staying = {(_place(result.document), _email(result).fingerprint) for result in new.values()}
+        lost = [mail for mail in leaving if mail.chunk_count and (_place(mail), mail.email.fingerprint) not in staying]
+        places = {(_place(mail), mail.email.fingerprint) for mail in lost}
+        alike = reader.mails(fingerprints=sorted({mail.email.fingerprint for mail in lost} - {""}))
+        copies = [mail for mail in alike if (_place(mail), mail.email.fingerprint) in places]
+        quoting = reader.mails(mentioning=sorted({mail.email.message_id for mail in lost} - {""}))
+        return {mail.file_path for mail in (*copies, *quoting) if mail.doc_id not in gone and mail.file_path not in new}
+
+    # -- quotes ----------------------------------------------------------------------------------------------------
+
+    def _without_known_quotes(
+        self,
+        reader: CatalogReader,
+        ready: Mapping[str, ReadResult],
+        around: Mapping[int, StoredMail],
+        names: Mapping[str, str],
+        settled: Resolution,
+    ) -> dict[str, ReadResult]:
+        """The new mails without quotes of what is said elsewhere; what stored ones quote in vain is withdrawn."""
+        stored: dict[str, list[StoredMail]] = {}
+        for mail in around.values():
+            stored.setdefault(names[_key(mail.doc_id)], []).append(mail)
+        fresh: dict[str, list[str]] = {}
+        for path in ready:
+            fresh.setdefault(names[path], []).append(path)
+        kept: dict[str, ReadResult] = {}
+        for thread, paths in fresh.items():
+            heard = [self._heard(reader, mail) for mail in stored.get(thread, ())]
+            begin = len(heard)
+            heard += [NormalizedQuery.of(enumerate(ready[path].chunks)) for path in paths]
+            left_out: dict[int, set[int]] = {}
+            for place, key in sorted(superfluous(heard)):
+                if place < begin:
+                    settled.withdrawn.append(key)
+                else:
+                    left_out.setdefault(place - begin, set()).add(key)
+            for place, path in enumerate(paths):
+                kept[path] = _without(ready[path], left_out.get(place, set()))
+        return kept
+
+    def _heard(self, reader: CatalogReader, mail: StoredMail) -> NormalizedQuery:
+        """Ids are never used again, so it is safe to keep; a mail that has lost a quote is read anew."""
+        key = mail.doc_id, mail.chunk_count
+        held = self._known.pop(key, None)
+        if held is None:
+            stored = reader.chunks_of(mail.doc_id) if mail.chunk_count else []
+            held = NormalizedQuery.of((one.chunk_id, one.chunk) for one in stored)
+            if len(self._known) >= _KEPT_MAILS:
+                self._known.pop(next(iter(self._known)))
+        self._known[key] = held  # the one used last stands last
+        return held
+
+
+# -- mails -------------------------------------------------------------------------------------------------------------
+
+
+def _email(result: ReadResult) -> Email:
+    assert result.document.email is not None
+    return result.document.email
+
+
+def _place(mail: StoredMail | Document) -> _Place:
+    return mail.product, mail.component
+
+
+def _without(result: ReadResult, left_out: set[int]) -> ReadResult:
+    """The mail without the passages at these places."""
+    if not left_out:
+        return result
+    chosen = [place for place in range(len(result.chunks)) if place not in left_out]
+    return replace(
+        result,
+        chunks=tuple(result.chunks[place] for place in chosen),
+        entries=tuple(result.entries[place] for place in chosen) if result.entries else (),
+    )
+
+
+def _has_more(email: Email, other: Email) -> bool:
+    """Whether a copy has all attachments of the other one, and more: lists and exports strip them."""
+    mine, others = ({(one.filename, one.content_type) for one in mail.attachments} for mail in (email, other))
+    return others < mine
+
+
+def _ids(email: Email) -> tuple[str, ...]:
+    """The mail's own id (empty where it has none), then those that it names."""
+    return (email.message_id, *email.references, *email.in_reply_to)
+
+
+def _is_orphan(email: Email) -> bool:
+    return email.is_answer and bool(email.topic) and not (email.references or email.in_reply_to)
+
+
+def _key(doc_id: int) -> str:
+    return f"\0{doc_id}"
+
+
+def _linked_stored(mail: StoredMail) -> Linked:
+    return _linked(_key(mail.doc_id), mail.email, mail.product)
+
+
+def _linked_new(result: ReadResult) -> Linked:
+    return _linked(result.document.file_path, _email(result), result.document.product)
+
+
+def _linked(key: str, email: Email, product: str) -> Linked:
+    given = f"{product}/{email.topic}" if email.topic else email.fingerprint
+    parents = parents_of(email.message_id, email.references, email.in_reply_to)
+    return Linked(key, email.message_id, parents, email.topic, email.is_answer, email.date, product, given)

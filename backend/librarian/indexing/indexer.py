@@ -1,0 +1,670 @@
+"""Keeps the index equal to the folder: at start, whenever the watcher tells of changes, and from time to time anyway.
+
+Two threads: one looks at files and writes text, one embeds behind it and gives way to the first.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from ..embeddings.base import Embedder
+from ..errors import SetupError, SourceError, Unavailable
+from ..models import IndexReport, Observer, Progress
+from ..parsing.base import Reader, Scanner
+from ..storage.base import Catalog, EmbeddingCache, KeywordIndex
+from ..vector_stores.base import VectorStore
+from ..vector_stores.sync import VectorSync
+from .changes import MissingFiles, examine_folder, is_moved
+from .children import Children
+from .embedding import Rate
+from .embedding_worker import BACKOFF_S, EMBEDDINGS, VectorWork
+from .index_log import TRY_S, Backoff, ProblemLog, can_write, tell_embedded, tell_report
+from .malloc import give_back
+from .model_switch import ModelsInUse
+from .options import IndexerOptions
+from .refresh import Refresh, Scope
+from .writer import Batch, IndexWriter, examine_lexical, is_worn, repair_lexical
+
+logger = logging.getLogger(__name__)
+
+_IGNORE_FILES = frozenset({".gitignore", ".librarianignore"})  # a change of one may concern any file
+_RENEWED = "keyword index renewed"  # remembers when all its entries were last written anew
+_RENEWAL_S = 86_400.0  # no sooner is that done again: it reads every file
+
+
+class IndexWork:
+    """Reads what changed below `root` into catalog, keyword index and vector stores.
+
+    `stores_for` gives the vector stores of a model's fingerprint; `embedder` builds the model inside a child (so it
+    must be importable there), None leaves embedding out. `model_key` names what `embedder` would load (model, backend,
+    server): while it stays the same, the last fingerprint is taken as known and no child is started to ask. `fault`
+    is called with the name of each step, so that tests can end the process there.
+    """
+
+    def __init__(
+        self,
+        root: Path | str,
+        scanner: Scanner,
+        reader: Reader,
+        catalog: Catalog,
+        lexical: KeywordIndex,
+        archive: EmbeddingCache,
+        *,
+        stores_for: Callable[[str], Sequence[VectorStore]] = lambda model: (),
+        embedder: Callable[[], Embedder] | None = None,
+        model_key: str = "",
+        options: IndexerOptions = IndexerOptions(),
+        observer: Observer | None = None,
+        on_generation: Iterable[Callable[[int], None]] = (),
+        fault: Callable[[str], None] = lambda step: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._root = os.path.abspath(root)
+        self._scanner = scanner
+        self._reader = reader
+        self._catalog = catalog
+        self._lexical = lexical
+        self._archive = archive
+        self._embedder = embedder
+        self._options = options
+        self._observer = observer
+        self._on_generation = list(on_generation)
+        self._fault = fault
+        self._clock = clock
+        self._shelf = VectorSync(catalog, archive, stores_for, fault)
+        self._writer = IndexWriter(catalog, lexical, self._shelf, fault)
+        self._refreshing = threading.RLock()  # one refresh at a time
+        self._filling = threading.Lock()  # one filling at a time
+        self._writing = threading.RLock()  # one writer of text or vectors at a time
+        self._state = threading.Condition()  # guards what follows
+        self._busy = 0  # refreshes wanted or under way: embedding gives way
+        self._lacking = embedder is not None  # passages may lack vectors
+        self._embedding = False
+        self._stop = threading.Event()
+        self._prepared = False
+        self._forced = Scope()
+        self._children = Children(reader, options)
+        self._problems: dict[str, str] = {}
+        self._text_progress = Progress("idle")
+        self._rate = Rate()
+        self._missing = MissingFiles(self._root, scanner, catalog, self._problems, clock)
+        self.away = self._missing.away
+        self._models = ModelsInUse(catalog, self._shelf, model_key)
+        self._vectors = VectorWork(
+            catalog,
+            archive,
+            self._shelf,
+            self._models,
+            embedder,
+            children=self._children,
+            problems=self._problems,
+            writing=self._writing,
+            fault=fault,
+            observe=self._observe,
+            progress=self._set_rate,
+        )
+        self._last_indexed_at: float | None = None
+
+    # -- called directly -------------------------------------------------------------------------------------------
+
+    def refresh(self, paths: Iterable[str] | None = None) -> IndexReport:
+        """Make the text equal to the folder; with `paths` (absolute), look only there.
+
+        Raises `SetupError` where this index belongs to another root.
+        """
+        with self._urgent(), self._refreshing:
+            self._text_progress = Progress("scanning")
+            try:
+                notes = self._prepare()
+                return self._refresh(Scope() if paths is None else self._scope(map(os.path.abspath, paths)), notes)
+            finally:
+                self._text_progress = Progress("idle")
+
+    def embed(self, stop: threading.Event | None = None) -> int:
+        """Embed what is pending; returns the number of passages done. Raises `Unavailable` where that fails."""
+        if self._embedder is None:
+            return 0
+        with self._refreshing:
+            self._prepare()
+        with self._filling:
+            with self._state:
+                self._lacking, self._embedding = False, True
+            finished = False
+            try:
+                done, finished = self._fill(stop or threading.Event())
+                return done
+            finally:
+                with self._state:
+                    self._embedding = False
+                    self._lacking = self._lacking or not finished
+                    self._rate = Rate()
+                    self._state.notify_all()
+
+    def check(self, *, repair: bool = False) -> list[str]:
+        """What catalog, keyword index and stores lack or hold too much, in sentences; with `repair`, what is mended."""
+        with self._urgent(), self._refreshing:
+            folder, unread = examine_folder(self._root, self._scanner, self._catalog.known(), self.away)
+            if not repair:
+                found = folder + examine_lexical(self._catalog, self._lexical).sentences()
+                for model in self._models.fingerprints():
+                    found += self._shelf.examine(model) + self._shelf.examine_archive(model)
+                return found
+            found = list(dict.fromkeys([*self._prepare(), *self._reconcile()]))
+            with self._writing:
+                for model in self._models.fingerprints():
+                    found += self._shelf.examine_archive(model, repair=True)
+            self._wake_embedding()
+            self._forced = replace(self._forced, again=self._forced.again | unread)
+            if folder or found or "root" in self._problems:
+                self._refresh(Scope(), [])
+            return found if "root" in self._problems else folder + found
+
+    def rebuild(self) -> IndexReport:
+        """Read every file again and fill the stores anew; what was found before is found meanwhile.
+
+        Vectors come from the archive: nothing is embedded again but what changed.
+        """
+        with self._urgent(), self._refreshing:
+            self._prepare()
+            self._force_all()
+            report = self._refresh(Scope(), [])
+            again = () if "root" in self._problems else ("Every file was read again.",)
+            with self._writing:
+                for model in self._models.fingerprints():
+                    self._shelf.clear(model)
+                self._shelf.use(self._models.fingerprints())
+            self._wake_embedding()
+            return replace(report, notes=(*again, *report.notes))
+
+    def prune(self) -> IndexReport:
+        """Drop what is missing however much it is, and vectors that nothing has used for long."""
+        with self._urgent(), self._refreshing:
+            notes = self._prepare()
+            with self._missing.pruning():
+                report = self._refresh(Scope(), notes)
+            for model in self._archive.models():
+                self._archive.prune(model, self._shelf.hashes(model))
+            return report
+
+    def close(self) -> None:
+        """End the children."""
+        self._children.close()
+
+    # -- getting ready ---------------------------------------------------------------------------------------------
+
+    def _prepare(self) -> list[str]:
+        """Before the first work: is it the same library, was it made by the same rules, do its parts agree?"""
+        if self._prepared:
+            return []
+        self._check_root()
+        rules = self._meta("reader")
+        notes: list[str] = []
+        if rules and rules != self._reader.fingerprint:
+            number = self._force_all()
+            notes.append(f"The rules of reading have changed: {number:,} files are read again.")
+        if self._embedder is not None and self._models.changed():
+            notes.append(
+                "The embedding model has changed: passages are embedded again; the old vectors answer meanwhile."
+            )
+        with self._writing:
+            self._shelf.use(self._models.fingerprints())
+            notes += self._reconcile()
+        self._prepared = True
+        return notes
+
+    def _check_root(self) -> None:
+        """An index that holds nothing yet, of a mistyped folder for example, is any folder's."""
+        held = self._meta("root")
+        with self._catalog.read() as reader:
+            found = reader.count()
+        other = held not in ("", self._root) and (found.documents or found.emails)
+        if other and not is_moved(held, self._root, self._catalog):
+            raise SetupError(
+                f"This index belongs to the library in {held}, not to {self._root}.",
+                hint="Choose another index folder with --index or `index.path`, or set docs.root_path back.",
+            )
+        if held != self._root:
+            self._catalog.set_meta("root", self._root)
+
+    def _reconcile(self) -> list[str]:
+        """Repair what can be repaired without reading files, and note which files the next full look must read."""
+        with self._writing:
+            findings = examine_lexical(self._catalog, self._lexical)
+            with self._catalog.read() as reader:
+                repair_lexical(self._lexical, findings, reader.generation)
+            self._forced = replace(self._forced, refill=self._forced.refill | frozenset(findings.missing))
+            done = findings.sentences()
+            for model in self._models.fingerprints():
+                done += self._shelf.repair(model)
+        for sentence in done:
+            logger.warning("%s", sentence)
+        self._wake_embedding()
+        return done
+
+    def _renew(self) -> None:
+        """Have the next full look write all keyword entries anew where too many are deleted ones; once in a day."""
+        now = self._clock()
+        if not is_worn(self._lexical) or 0 <= now - float(self._meta(_RENEWED) or "-inf") < _RENEWAL_S:
+            return
+        self._catalog.set_meta(_RENEWED, str(now))
+        logger.info("%s deleted entries distort the keyword index: it is written anew.", f"{self._lexical.dead():,}")
+        known = self._catalog.known()
+        self._forced = replace(self._forced, renew=frozenset(path for path, (_, _, digest) in known.items() if digest))
+
+    def _force_all(self) -> int:
+        known = frozenset(self._catalog.known())
+        self._forced = replace(self._forced, again=known)
+        return len(known)
+
+    # -- text ------------------------------------------------------------------------------------------------------
+
+    def _scope(self, paths: Iterable[str]) -> Scope:
+        given = frozenset(paths)
+        whole = any(
+            path == self._root
+            or self._root.startswith(path.rstrip(os.sep) + os.sep)
+            or os.path.basename(path) in _IGNORE_FILES
+            for path in given
+        )
+        return Scope() if whole else Scope(everything=False, paths=given)
+
+    def _refresh(self, scope: Scope, notes: Sequence[str]) -> IndexReport:
+        if scope.everything:
+            scope = replace(self._forced, everything=True)
+        try:
+            look = Refresh(
+                self._root,
+                self._scanner,
+                self._catalog,
+                write=self._write,
+                pool=self._children.reading,
+                keep_missing=self._missing.judge,
+                away=self._missing.away,
+                progress=self._set_text_progress,
+                stopping=self._stop.is_set,
+                limits=self._children.limits,
+            )
+            report = look.run(scope)
+        except SourceError as error:
+            if error.reason != "root":
+                raise
+            kept = self._missing.keep(error)
+            with self._catalog.read() as reader:
+                return IndexReport(generation=reader.generation, notes=(*notes, kept))
+        finally:
+            self._text_progress = Progress("idle")
+        report = replace(report, notes=(*notes, *report.notes))
+        if self._stop.is_set():
+            return report
+        if scope.everything:
+            self._forced = Scope()
+            if self._meta("reader") != self._reader.fingerprint:
+                self._catalog.set_meta("reader", self._reader.fingerprint)
+        self._last_indexed_at = self._clock()
+        tell_report(report)
+        self._observe("refreshed", added=report.added, changed=report.changed, removed=report.removed,
+                      moved=report.moved, failed=len(report.failed), ms=report.took_ms)  # fmt: skip
+        return report
+
+    def _write(self, batch: Batch) -> int:
+        with self._writing:
+            try:
+                generation = self._writer.write(batch)
+            except BaseException:
+                self._prepared = False  # something is half done: compare before going on
+                raise
+        self._tell(generation)
+        self._wake_embedding()
+        return generation
+
+    # -- vectors ---------------------------------------------------------------------------------------------------
+
+    def _fill(self, stop: threading.Event) -> tuple[int, bool]:
+        """(passages done, whether all that can be embedded is)."""
+        done, finished = self._vectors.fill(partial(self._give_way, stop), lambda: self._stopped(stop))
+        if done and finished:
+            tell_embedded(done)
+            self._tell(self._catalog.bump())
+        return done, finished
+
+    def _give_way(self, stop: threading.Event) -> bool:
+        """Wait while files are looked at; False where embedding is to end."""
+        with self._state:
+            while self._busy and not self._stopped(stop):
+                self._state.wait(0.2)
+        return not self._stopped(stop)
+
+    def _stopped(self, stop: threading.Event) -> bool:
+        return stop.is_set() or self._stop.is_set()
+
+    # -- small things ----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _urgent(self) -> Iterator[None]:
+        """While this lasts, embedding gives way."""
+        with self._state:
+            self._busy += 1
+        try:
+            yield
+        finally:
+            with self._state:
+                self._busy -= 1
+                self._state.notify_all()
+
+    def _meta(self, key: str) -> str:
+        with self._catalog.read() as reader:
+            return reader.meta(key)
+
+    def _tell(self, generation: int) -> None:
+        for listener in self._on_generation:
+            listener(generation)
+
+    def _observe(self, event: str, **fields: object) -> None:
+        if self._observer is not None:
+            self._observer(event, **fields)
+
+    def _wake_embedding(self) -> None:
+        with self._state:
+            self._lacking = self._embedder is not None
+            self._state.notify_all()
+
+    def _set_rate(self, rate: Rate) -> None:
+        self._rate = rate
+
+    def _set_text_progress(self, progress: Progress) -> None:
+        self._text_progress = progress
+
+
+_ROOT_RETRY_S = 30.0  # a root that is missing is looked for that often
+_BACK_AFTER = 4  # times as long as the last look at everything, until the next where missing files may be back
+
+
+class _Turn(NamedTuple):
+    """What the thread that writes text does next."""
+
+    everything: bool
+    paths: frozenset[str]  #: absolute
+    missed: bool  #: whether files were missing before it
+
+
+class FileIndexer(IndexWork):
+    """`IndexWork` in the background: `start`, tell it what `changed`, `stop`.
+
+    All methods may be called from any thread; `refresh` and the others of `IndexWork` block until done.
+    """
+
+    _threads: tuple[threading.Thread, ...] = ()
+    _inbox: frozenset[str] = frozenset()
+    _look_took_s: float = 0.0  # the last look at everything
+    _look_at: float = 0.0  # when everything is to be looked at next, by the monotonic clock; 0 means now
+    _retry_at: float = 0.0  # when embedding may be tried again
+    _backoff_s: float = 0.0
+    _unwritten: bool = False  # whether embedding failed while the index couldn't be written
+    _text_backoff: Backoff  # when text work that failed is tried again
+    _problem_log: ProblemLog
+
+    # -- state -----------------------------------------------------------------------------------------------------
+
+    @property
+    def last_indexed_at(self) -> float | None:
+        """When the last refresh ended, in seconds since the epoch; None where none did yet."""
+        return self._last_indexed_at
+
+    def state(self) -> Literal["ready", "indexing", "degraded"]:
+        """In a word; something that doesn't work wins over work going on."""
+        if self._problems:
+            return "degraded"
+        with self._state:
+            return "indexing" if self._work_left() else "ready"
+
+    def problem(self) -> str:
+        """What doesn't work, in sentences; empty where all does."""
+        return " ".join(self.problems().values())
+
+    def problems(self) -> dict[str, str]:
+        """What doesn't work, by part: root, index, embeddings, vectors."""
+        problems = dict(self._problems)
+        if (loading := self._shelf.loading) is not None:
+            there, total, where = loading
+            problems["vectors"] = f"{there:,} of {total:,} are in {where} so far; meaning finds among these."
+        return problems
+
+    def progress(self) -> Progress:
+        """How far the work is."""
+        text, rate = self._text_progress, self._rate
+        if not self._embedding:
+            return text
+        left = (rate.total - rate.done) / rate.per_s if rate.per_s else None
+        return replace(
+            text,
+            phase="embedding" if text.phase == "idle" else text.phase,
+            chunks_embedded=rate.done,
+            chunks_total=rate.total,
+            chunks_per_s=rate.per_s,
+            eta_s=left if text.phase == "idle" else text.eta_s,
+        )
+
+    def model(self) -> str:
+        """Fingerprint of the model whose vectors answer; empty where there is none yet.
+
+        While a changed model fills its stores, this is the one before.
+        """
+        return self._models.answering()
+
+    def answering_key(self) -> str:
+        """`model_key` of the model whose vectors answer, where that isn't the configured one; empty otherwise."""
+        return self._models.answering_key() if self._embedder is not None else ""
+
+    # -- running ---------------------------------------------------------------------------------------------------
+
+    def start(self, *, look: bool = True) -> None:
+        """Begin: look at everything (only later where not `look`), then embed, then do as the watcher says.
+
+        Raises `SetupError` where this index belongs to another root.
+        """
+        if self._threads:
+            return
+        self._check_root()
+        self._prepared = False  # another process may have been at work since this one stopped
+        self._look_at = 0.0 if look else time.monotonic() + self._pause()
+        self._retry_at = 0.0
+        self._problem_log = ProblemLog()
+        self._text_backoff = Backoff(self._options.folder, self._catalog)
+        if look:
+            self._text_progress = Progress("scanning")  # nobody may take what the last run left for what is there
+        self._threads = (
+            threading.Thread(target=self._run_text, name="indexer", daemon=True),
+            threading.Thread(target=self._run_embedding, name="embedding", daemon=True),
+        )
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """End the threads and the children; idempotent. What is under way is taken up at the next start."""
+        self._stop.set()
+        with self._state:
+            self._state.notify_all()
+        self.close()
+        for thread in self._threads:
+            thread.join()
+        self.close()  # a thread may have started a child just then
+        self._threads = ()
+        self._stop.clear()
+
+    def __enter__(self) -> FileIndexer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def changed(self, paths: frozenset[str]) -> None:
+        """The watcher's news: look there soon."""
+        with self._state:
+            self._inbox |= paths
+            self._state.notify_all()
+
+    def look_at_everything(self) -> None:
+        """Look at the whole folder soon and compare all parts: news may have been missed."""
+        with self._state:
+            self._look_at = 0.0
+            self._state.notify_all()
+
+    def retry(self) -> None:
+        """Try a failed model, and passages that couldn't be embedded, again now."""
+        with self._state:
+            self._vectors.retry()
+            self._lacking = self._embedder is not None
+            self._retry_at = self._backoff_s = 0.0
+            self._state.notify_all()
+
+    def wait_until_ready(self, timeout_s: float | None = None) -> bool:
+        """Block until nothing is left to do but what has failed; False where time is up first."""
+        with self._state:
+            return self._state.wait_for(lambda: not self._work_left(), timeout_s)
+
+    # -- in the threads --------------------------------------------------------------------------------------------
+
+    def _work_left(self) -> bool:
+        if self._busy or self._inbox or self._embedding:
+            return True
+        return bool(self._threads) and (self._look_at == 0.0 or (self._lacking and self._retry_at == 0.0))
+
+    def _has_text_work(self) -> bool:
+        return self._stop.is_set() or bool(self._inbox) or self._look_at == 0.0
+
+    def _run_text(self) -> None:
+        first = True
+        while (turn := self._turn()) is not None:
+            if not (turn.everything or turn.paths):
+                if self._text_backoff.due():
+                    self.look_at_everything()
+                elif not self._text_backoff.wanted:
+                    self._rest()
+            elif self._look(turn, first=first):
+                first = False
+
+    def _turn(self) -> _Turn | None:
+        """Wait for what is to be looked at, and take it; nothing where there was none for a while, None at the end."""
+        with self._state:
+            self._state.wait_for(self._has_text_work, self._patience())
+            if self._stop.is_set():
+                return None
+            turn = _Turn(self._look_at <= time.monotonic(), self._inbox, missed="root" in self._problems)
+            self._inbox = frozenset()
+            if turn.everything or turn.paths:
+                self._look_at = self._look_at or time.monotonic()
+                self._busy += 1
+            return turn
+
+    def _look(self, turn: _Turn, *, first: bool) -> bool:
+        """Make the index equal to what is there; False where that fails, which is tried again."""
+        started, came, done = time.monotonic(), False, False
+        try:
+            if turn.everything and not first:
+                with self._refreshing:
+                    self._reconcile()
+                    self._renew()
+            report = self.refresh(None if turn.everything else turn.paths)
+            came = bool(report.added or report.changed or report.moved or report.unchanged)
+            self._text_backoff.worked()
+            if self._problems.pop("index", None):
+                self.retry()  # what kept text from being written, as a full disk, may have kept vectors, too
+                if not turn.everything:
+                    self.look_at_everything()  # for what failed before
+            done = True
+        except Exception as error:
+            if not self._stop.is_set():
+                logger.exception("indexing failed")
+                self._problems["index"] = f"Indexing failed and is tried again: {error}"
+                self._text_backoff.failed()
+        finally:
+            self._problem_log.tell(self._problems)
+            if turn.everything:
+                give_back()
+            with self._state:
+                self._busy -= 1
+                self._plan(turn, started, came=came)
+                self._state.notify_all()
+        return done
+
+    def _plan(self, turn: _Turn, started: float, *, came: bool) -> None:
+        """Say when everything is looked at next, after a turn that `started` then and in which some file `came`."""
+        now = time.monotonic()
+        if turn.everything:
+            self._look_took_s = now - started
+        if self._look_at == 0.0:
+            return  # it was asked for meanwhile, and may have missed what changed since it began
+        if turn.everything or "index" in self._problems:
+            self._look_at = now + self._pause()
+        elif "root" in self._problems:  # whether those files are gone or elsewhere is seen by looking there
+            pause = self._pause() if not came else _BACK_AFTER * self._look_took_s
+            self._look_at = min(self._look_at, now + (pause if turn.missed else 0))
+
+    def _pause(self) -> float:
+        """Seconds until everything is looked at again."""
+        soon = {"root": _ROOT_RETRY_S, "index": BACKOFF_S[0]}
+        return min([self._options.reconcile_s, *(pause for part, pause in soon.items() if part in self._problems)])
+
+    def _patience(self) -> float:
+        return max(0.0, min(self._look_at - time.monotonic(), self._options.idle_s, self._text_backoff.wait_s))
+
+    def _rest(self) -> None:
+        """End children that have had nothing to do for a while, and give back what working and answering left free."""
+        with self._state:
+            idle = not (self._busy or self._embedding)
+        if idle and self._filling.acquire(blocking=False):
+            try:
+                with self._refreshing:
+                    self.close()
+            finally:
+                self._filling.release()
+            self._meta("root")  # any read: the catalog then closes connections that nobody has used for long
+            give_back()
+
+    def _run_embedding(self) -> None:
+        while True:
+            with self._state:
+                left_s = self._retry_at - time.monotonic()
+                self._state.wait_for(self._may_embed, left_s if left_s > 0 else None)
+                if self._stop.is_set():
+                    return
+                if not self._may_embed() and self._retry_at > time.monotonic():
+                    continue
+            if self._unwritten and not self._can_write():
+                with self._state:
+                    self._retry_at = time.monotonic() + TRY_S
+                continue
+            try:
+                self.embed(self._stop)
+                self._problem_log.tell(self._problems)
+                with self._state:
+                    self._backoff_s, self._retry_at, self._unwritten = 0.0, 0.0, False
+            except Exception as error:
+                if self._stop.is_set():
+                    return
+                if not isinstance(error, Unavailable):
+                    logger.exception("embedding failed")
+                self._problems[EMBEDDINGS] = str(error)
+                self._problem_log.tell(self._problems)
+                self._unwritten = not self._can_write()
+                with self._state:
+                    self._backoff_s = 0.0 if self._unwritten else min(self._backoff_s * 2, BACKOFF_S[1]) or BACKOFF_S[0]
+                    self._retry_at = time.monotonic() + (self._backoff_s or TRY_S)
+                    self._state.notify_all()
+
+    def _can_write(self) -> bool:
+        return can_write(self._options.folder, self._catalog)
+
+    def _may_embed(self) -> bool:
+        if self._stop.is_set():
+            return True
+        return self._lacking and not self._busy and self._look_at != 0.0 and self._retry_at <= time.monotonic()

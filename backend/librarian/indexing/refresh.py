@@ -1,0 +1,440 @@
+"""One look at the folder, or at a part of it, until the index equals what is there.
+
+Compares, reads what changed in child processes, and writes it batch by batch, so that the first files are found while
+the rest is still being read. A file that can't be read is listed with its reason and never stops the others.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from ..errors import SourceError
+from ..files.paths import Paths, name_of, spelling_of, state_of
+from ..files.safe_open import is_unchanged
+from ..models import OUTDATED, Failure, Included, IndexReport, Progress, ReadResult, SourceFile
+from ..parsing.base import Reader, Scanner
+from ..storage.base import Catalog
+from .changes import FolderDiff, compare, really_gone
+from .codec import Parcel, packing, unpack
+from .index_log import tell_left_out
+from .workers import WorkerDied, WorkerPool
+from .writer import Batch, as_read
+
+
+def outdated_by_included(included: Mapping[str, tuple[Included, ...]], root: str) -> frozenset[str]:
+    """File paths of the documents of which an included file isn't as it was, has come or is gone."""
+    seen: dict[str, tuple[int, int]] = {}
+
+    def is_as_it_was(file: Included) -> bool:
+        if file.path not in seen:
+            seen[file.path] = state_of(os.path.join(root, file.path))
+        return seen[file.path] == (file.size, file.mtime_ns)
+
+    return frozenset(path for path, files in included.items() if not all(map(is_as_it_was, files)))
+
+
+def that_include(included: Mapping[str, tuple[Included, ...]], root: str, changed: Collection[str]) -> frozenset[str]:
+    """File paths of the documents that include one of the `changed` paths (absolute), or something below one of them.
+
+    Not compared by time: a clock tick can hold two writes.
+    """
+    found: set[str] = set()
+    for path, files in included.items():
+        for file in files:
+            place = os.path.join(root, file.path)
+            while place not in changed and (folder := os.path.dirname(place)) != place:
+                place = folder
+            if place in changed:
+                found.add(path)
+                break
+    return frozenset(found)
+
+
+logger = logging.getLogger(__name__)
+
+ReaderPool = WorkerPool[SourceFile, Parcel]
+
+_TRIES = 3  # how often a file that changes while it is read is read again
+_FIRST_BATCH = 64  # small, so that something can be found at once
+_BATCH = 512  # each leaves a segment in the keyword index; merging those of 256 took a fifth of its time
+_FLUSH_S = 2.0  # after this time what has been read is written, so that slow files don't delay the others
+_FLUSH_SHARE = 0.1  # of the time so far must pass between two writes, so that long runs have few
+_BYTES_PER_TIMEOUT = 20_000_000  # of a file that the time limit is meant for; more get more
+_SMALL = 256_000  # bytes of a file that is read before larger ones
+_SLICE_S = 2.0  # CPU time that a file gets before all others are read; then it is tried again with its full limit
+_BYTES_PER_SLICE = 1_000_000  # bytes for which that is meant; larger files get more
+_MAIL_S = 10.0  # limit for a mail of up to _BYTES_PER_MAIL
+_BYTES_PER_MAIL = 1_000_000  # larger mails get more: attachments may be long documents
+_READ_AHEAD = 4_000_000  # of files that are read while a batch is written: reading goes on meanwhile
+_LIMITS = "limits"  # kept by the catalog: those within which its failures failed
+_MAILS = frozenset({".eml", ".emlx", ".msg"})
+_MENDED_OUTSIDE = frozenset({"access", "replaced"})  # failures that leave no trace in the file when they are mended
+_MENDED_BY_LIMITS = _MENDED_OUTSIDE | {"timeout", "memory", "unreadable"}  # the last: of catalogs that knew no `access`
+_FILE_COST = 2_000  # bytes that even an empty file counts for
+_BATCH_CHARACTERS = 8_000_000  # of text held in memory before it is written
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What to look at, and what to do with some of it whatever it looks like; file paths are relative to the root."""
+
+    everything: bool = True
+    paths: frozenset[str] = frozenset()  #: files and folders, absolute; where not `everything`
+    again: frozenset[str] = frozenset()  #: file paths to be read whatever they look like
+    refill: frozenset[str] = frozenset()  #: file paths whose keyword entries are missing
+    renew: frozenset[str] = frozenset()  #: file paths whose keyword entries are written anew, to be seen all at once
+
+
+@dataclass(slots=True)
+class Refresh:
+    """One refresh; `run` is called once."""
+
+    root: str
+    scanner: Scanner
+    catalog: Catalog
+    write: Callable[[Batch], int]  #: makes a batch true and returns the new generation
+    pool: Callable[[], ReaderPool]
+    keep_missing: Callable[[int, int, bool], bool]  #: (documents gone, documents known, all looked at) → keep them
+    away: Callable[[], str]  #: why the root isn't there; empty where it is
+    progress: Callable[[Progress], None]
+    stopping: Callable[[], bool]
+    limits: str = ""  #: of reading a file
+    _report: IndexReport = field(default_factory=IndexReport)
+    _failures: list[Failure] = field(default_factory=list)
+    _batch: Batch = field(default_factory=Batch)
+    _characters: int = 0
+    _batches: int = 0
+    _started: float = field(default_factory=time.monotonic)
+    _flushed: float = field(default_factory=time.monotonic)
+    _paths: Paths = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._paths = Paths(self.root)
+
+    def run(self, scope: Scope) -> IndexReport:
+        """Make the index equal to what `scope` names. Raises `SourceError(reason="root")` where the root is gone."""
+        started = time.monotonic()
+        self.progress(Progress("scanning"))
+        with self.catalog.read() as reader:
+            before = {failure.file_path: failure for failure in reader.failures()}
+            generation = reader.generation
+            within = reader.meta(_LIMITS)
+            included = reader.included()
+        self._report = replace(self._report, generation=generation)
+        asked, scope = scope, self._with_including(scope, included)
+        if asked.paths and not (scope.everything or scope.paths or scope.again):
+            return self._report  # news of an include root that no document includes
+        known = self.catalog.known()
+        self._batch.renewing = bool(scope.renew)
+        worth_it = _MENDED_BY_LIMITS if within != self.limits and scope.everything else _MENDED_OUTSIDE
+        retried = frozenset(path for path, failure in before.items() if failure.reason in worth_it)
+        again = scope.again | scope.refill | scope.renew
+        diff, looked_at = self._look(replace(scope, again=again | retried), known, before)
+        diff.gone = really_gone(diff, self._paths.on_disk)
+        if diff.touched:
+            with self.catalog.transaction():
+                for source in diff.touched:
+                    self.catalog.touch(source.file_path, source.size, source.mtime_ns)
+        gone = self._read(diff, known, scope)
+        if self.stopping():
+            gone = []  # what moved can't be told from what is gone
+        elif scope.everything or gone:
+            documents = sum(1 for row in known.values() if row[2])
+            if self.keep_missing(self._missing(gone), documents, scope.everything):
+                if unread := [path for path in gone if path in again]:
+                    self.catalog.outdate(unread)  # so that they are read once they are back
+                gone = []
+        self._batch.removed += gone
+        self._flush()
+        self._read_outdated()
+        if scope.renew and not self.stopping():
+            self._report = replace(self._report, generation=self.write(Batch()))
+        self._list_failures(before, looked_at, diff)
+        if within != self.limits and scope.everything and not self.stopping():
+            self.catalog.set_meta(_LIMITS, self.limits)
+        took = (time.monotonic() - started) * 1000
+        report = replace(
+            self._report,
+            removed=self._report.removed + len(gone),
+            unchanged=diff.unchanged,
+            failed=tuple(self._failures),
+            skipped=tuple(diff.skipped),
+            took_ms=took,
+        )
+        self.progress(Progress("idle"))
+        return report
+
+    def _with_including(self, scope: Scope, included: Mapping[str, tuple[Included, ...]]) -> Scope:
+        """Also to be read: documents that include what has changed. Paths outside the root are no documents."""
+        if not included:
+            stale = frozenset[str]()
+        elif scope.everything:
+            stale = outdated_by_included(included, self.root)
+        else:
+            asked = {name_of(self._relative(path)) for path in scope.paths} & included.keys()
+            stale = that_include(included, self.root, scope.paths)
+            stale |= outdated_by_included({path: included[path] for path in asked}, self.root)
+        roots = (self.root, os.path.realpath(self.root))
+        paths = frozenset(path for path in scope.paths if path.startswith(tuple(f"{root}{os.sep}" for root in roots)))
+        if not scope.everything:
+            paths |= frozenset(map(self._paths.on_disk, stale))
+        return replace(scope, paths=paths, again=scope.again | stale)
+
+    # -- looking ---------------------------------------------------------------------------------------------------
+
+    def _look(
+        self, scope: Scope, known: dict[str, tuple[int, int, str]], listed: Collection[str]
+    ) -> tuple[FolderDiff, Collection[str] | None]:
+        if scope.everything:
+            return compare(self.scanner.scan(), known, again=scope.again), None
+        found: list[SourceFile | Failure] = []
+        looked_at: set[str] = set()
+        doubted: set[str] = set()
+        folders: list[str] = []
+        names = sorted((*known, *listed))
+        for path in self._places(scope.paths):
+            relative = self._relative(path)
+            file_path = name_of(relative)
+            looked_at |= {file_path, spelling_of(relative)}
+            below = file_path + "/"
+            looked_at.update(_beginning_with(below, names))
+            if os.path.isdir(path):
+                folders += [below, spelling_of(relative) + "/"]
+            elif (item := self.scanner.look(path)) is not None:
+                found.append(item)
+                doubted.add(item.file_path)
+        if folders:
+            prefixes = tuple(folders)
+            have = {item.file_path for item in found}
+            found += [
+                item
+                for item in self.scanner.scan()
+                if f"{item.file_path}/".startswith(prefixes) and item.file_path not in have
+            ]
+        looked_at.update(item.file_path for item in found)
+        diff = compare(found, known, scope=looked_at, again=scope.again, doubted=doubted)
+        if diff.gone:
+            self.scanner.require_root()
+        return diff, looked_at
+
+    def _places(self, paths: Iterable[str]) -> list[str]:
+        """The paths, the links that lead to them, and what their documents are on disk now: of two files of one name
+        perhaps the other."""
+        found = dict.fromkeys(sorted(paths))
+        found.update(dict.fromkeys(link for path in list(found) for link in self.scanner.links_to(path)))
+        found.update(dict.fromkeys(self._paths.on_disk(name_of(self._relative(path))) for path in list(found)))
+        return list(found)
+
+    def _relative(self, path: str) -> str:
+        return os.path.relpath(path, self.root).replace(os.sep, "/")
+
+    def _missing(self, gone: Iterable[str]) -> int:
+        """How many aren't there at all; the others are left out by a setting, on purpose."""
+        return sum(1 for path in gone if not os.path.lexists(self._paths.on_disk(path)))
+
+    def _read_outdated(self) -> None:
+        """Read again what this refresh made wrong: copies of mails that are gone, quotes of mails that have come."""
+        now = self.catalog.known()
+        outdated = [path for path, (size, _, digest) in now.items() if size == OUTDATED and digest]
+        found = [self.scanner.look(self._paths.on_disk(path)) for path in outdated]
+        sources = [source for source in found if isinstance(source, SourceFile)]
+        if self.stopping():
+            return
+        for source, outcome in self._outcomes(sources):
+            if isinstance(outcome, ReadResult):
+                self._batch.put.append(as_read(source, outcome))
+                self._characters += _characters_of(outcome)
+            if len(self._batch) >= _BATCH or self._characters > _BATCH_CHARACTERS:
+                self._flush()
+        self._flush()
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def _read(self, diff: FolderDiff, known: dict[str, tuple[int, int, str]], scope: Scope) -> list[str]:
+        """Read and write what changed; returns what is gone after all that moved is accounted for."""
+        gone = dict.fromkeys(diff.gone)
+        places: dict[str, list[str]] = {}
+        for path in sorted(gone, reverse=True):
+            places.setdefault(known[path][2], []).append(path)
+        total = len(diff.to_read)
+        started = time.monotonic()
+        for done, (source, outcome) in enumerate(self._outcomes(diff.to_read), start=1):
+            rate = done / max(time.monotonic() - started, 1e-3)
+            self.progress(Progress("reading", done, total, files_per_s=rate, eta_s=(total - done) / rate))
+            old = known.get(source.file_path)
+            if isinstance(outcome, ReadResult):
+                result = as_read(source, outcome)
+                origins = places.get(result.document.content_hash, [])
+                same = source.file_path in scope.renew and old is not None and old[2] == result.document.content_hash
+                if same or (source.file_path in scope.refill and source.file_path not in scope.again):
+                    self._batch.refilled.append(result)
+                elif origins and (old is None or not old[2]):
+                    origin = origins.pop()
+                    del gone[origin]
+                    self._batch.moved.append((origin, source, result))
+                    self._count(moved=1)
+                else:
+                    self._batch.put.append(result)
+                    if result.members is not None and source.file_path in scope.again:
+                        self._batch.anew.add(source.file_path)
+                    changed = old is not None and bool(old[2])
+                    self._count(added=not changed, changed=changed, chunks=_chunks_of(result))
+                self._characters += _characters_of(result)
+            elif source.file_path in scope.renew and old is not None and old[:2] == (source.size, source.mtime_ns):
+                logger.warning("%s keeps its entries: %s", source.file_path, outcome)
+            else:
+                held = old is not None and bool(old[2])
+                if held and (why := self.away()):  # with the root, not by itself
+                    raise SourceError(why, reason="root")
+                self._failures.append(failure_of(source, outcome))
+                if held:  # what it said before, it says no more
+                    self._batch.removed.append(source.file_path)
+                    self._count(removed=1)
+            if self.stopping():
+                break
+            if len(self._batch) >= (_BATCH if self._batches else _FIRST_BATCH) or self._characters > _BATCH_CHARACTERS:
+                self._flush()
+        return list(gone)
+
+    def _outcomes(self, sources: list[SourceFile]) -> Iterator[tuple[SourceFile, ReadResult | BaseException]]:
+        """Each file with what came of reading it. One that changed meanwhile is looked at and read again.
+
+        Small files come first, and each file has a short time at first. Those that need more have it when all others
+        are read and written, so that a few slow files don't keep the rest from being found.
+        """
+        if not sources:
+            return
+        pool = self.pool()
+
+        def first_limit(source: SourceFile) -> float:
+            return min(pool.timeout_s(source), _SLICE_S * max(1.0, source.size / _BYTES_PER_SLICE))
+
+        late: list[SourceFile] = []
+        for source, outcome in self._tried(sorted(sources, key=_is_large), pool, first_limit):
+            if isinstance(outcome, TimeoutError) and first_limit(source) < pool.timeout_s(source):
+                late.append(source)
+            else:
+                yield source, outcome
+            self._flush_in_time()
+        if late:
+            self._flush()
+            yield from self._tried(late, pool, pool.timeout_s)
+
+    def _tried(
+        self, sources: list[SourceFile], pool: ReaderPool, timeout_s: Callable[[SourceFile], float]
+    ) -> Iterator[tuple[SourceFile, ReadResult | BaseException]]:
+        tries: dict[str, int] = {}
+        queue = deque(sources)
+        while queue:
+            turn, queue = list(queue), deque()
+            for source, outcome in pool.map(turn, timeout_s):
+                tries[source.file_path] = tries.get(source.file_path, 0) + 1
+                if tries[source.file_path] >= _TRIES or (is_unchanged(source) and not isinstance(outcome, WorkerDied)):
+                    yield source, unpack(outcome) if isinstance(outcome, tuple) else outcome
+                    continue
+                now = self.scanner.look(source.path)
+                if isinstance(now, SourceFile):
+                    queue.append(now)
+                else:
+                    yield source, SourceError(f"{source.file_path} went away while it was read.", reason="vanished")
+
+    def _count(self, **more: int) -> None:
+        counts = {name: getattr(self._report, name) + int(number) for name, number in more.items()}
+        self._report = replace(self._report, **counts)
+
+    def _flush_in_time(self) -> None:
+        now = time.monotonic()
+        if now - self._flushed > max(_FLUSH_S, (now - self._started) * _FLUSH_SHARE):
+            self._flush()
+
+    def _flush(self) -> None:
+        self._flushed = time.monotonic()
+        if not len(self._batch):
+            return
+        generation = self.write(self._batch)
+        self._flushed = time.monotonic()
+        self._batch = Batch(renewing=self._batch.renewing)
+        self._characters = 0
+        self._batches += 1
+        self._report = replace(self._report, generation=generation)
+
+    # -- failures --------------------------------------------------------------------------------------------------
+
+    def _list_failures(self, before: dict[str, Failure], looked_at: Collection[str] | None, diff: FolderDiff) -> None:
+        """Keep what wasn't looked at and what failed before and is unchanged; the rest is as just found."""
+        kept = [
+            failure
+            for path, failure in before.items()
+            if (looked_at is not None and path not in looked_at)
+            or (failure.kind == "failed" and path in diff.still_failed)
+        ]
+        now = {failure.file_path: failure for failure in (*kept, *diff.skipped, *self._failures)}
+        now = {path: failure for path, failure in now.items() if failure.reason != "vanished"}
+        self._failures = [failure for failure in now.values() if failure.kind == "failed"]
+        if now != before and not self.stopping():
+            tell_left_out(before, now)
+            self.catalog.set_failures(now.values(), replace=True)
+
+
+def _beginning_with(start: str, names: Sequence[str]) -> Sequence[str]:
+    """Those of the sorted `names` that begin so: thousands of paths may change at once in a library of as many."""
+    first = bisect_left(names, start)
+    return names[first : bisect_right(names, start, lo=first, key=lambda name: name[: len(start)])]
+
+
+def _is_large(source: SourceFile) -> bool:
+    return source.size > _SMALL
+
+
+def _chunks_of(result: ReadResult) -> int:
+    return sum(len(one.chunks) for one in result.members or (result,))
+
+
+def _characters_of(result: ReadResult) -> int:
+    return sum(len(one.document.text) for one in result.members or (result,))
+
+
+def failure_of(source: SourceFile, error: BaseException) -> Failure:
+    """What is listed of a file that couldn't be read."""
+    match error:
+        case SourceError():
+            reason = error.reason
+        case TimeoutError():
+            reason = "timeout"
+        case MemoryError():
+            reason = "memory"
+        case WorkerDied():
+            reason = "crash"
+        case _:
+            reason = "error"
+            logger.warning("reading %s failed", source.file_path, exc_info=error)
+    detail = str(error) or type(error).__name__
+    return Failure(source.file_path, "failed", reason, detail, source.size, source.mtime_ns)
+
+
+def reader_pool(
+    reader: Reader, processes: int, *, timeout_s: float, memory_mb: int | None = None, nice: int = 10
+) -> ReaderPool:
+    """A pool of children that read files with (a copy of) `reader`; large ones (archives) may take longer."""
+
+    def patience(source: SourceFile) -> float:
+        if source.extension in _MAILS and source.size < _BYTES_PER_TIMEOUT:
+            return min(timeout_s, _MAIL_S * max(1.0, source.size / _BYTES_PER_MAIL))
+        return timeout_s * max(1.0, source.size / _BYTES_PER_TIMEOUT)
+
+    return WorkerPool(
+        partial(packing, reader),
+        processes,
+        timeout_s=patience,
+        memory_mb=memory_mb,
+        nice=nice,
+        cost=lambda source: source.size + _FILE_COST,
+        room=_READ_AHEAD,
+    )

@@ -1,0 +1,453 @@
+"""What the patterns of a setting choose: `docs.include` and `docs.exclude`, written as in an ignore file."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+from ..errors import SetupError, SourceError
+from ..files.paths import Paths, chosen, left_out_folder, mtime_of, name_of, spelling_of
+from ..files.safe_open import open_below
+from ..models import Failure, SourceFile
+from ..parsing.email.archives import EXTENSIONS as ARCHIVE_EXTENSIONS
+from ..parsing.email.archives import format_of
+from ..parsing.links import Links
+
+IGNORE_FILES = (".gitignore", ".librarianignore")  #: the second has the last word
+_LONGEST = 1_000_000  #: characters of one that are read
+
+_log = logging.getLogger(__name__)
+
+
+class IgnoreRules:
+    """The rules that hold inside one folder; `enter` gives those of a folder in it. Immutable, cheap to keep."""
+
+    def __init__(self, layers: Sequence[tuple[str, GitIgnoreSpec]] = ()) -> None:
+        self._layers = tuple(layers)  # (relative folder with its "/", its patterns), outermost first
+
+    def enter(self, folder: str, relative: str) -> IgnoreRules:
+        """The rules inside `folder` (absolute), whose path below the root is `relative` (empty for the root)."""
+        added = []
+        for name in IGNORE_FILES:
+            try:
+                with open(
+                    os.path.join(folder, name), encoding="utf-8", errors="replace", opener=_without_following
+                ) as file:
+                    lines = name_of(file.read(_LONGEST)).splitlines()
+            except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+                continue
+            except OSError as error:
+                if not os.path.lexists(os.path.join(folder, name)):
+                    continue  # the folder can't be looked into, which is said of it
+                _log.warning("Ignore file '%s' can't be read: %s", os.path.join(folder, name), error)
+                continue
+            added.append((f"{relative}/" if relative else "", _spec(lines, os.path.join(folder, name))))
+        return IgnoreRules((*self._layers, *added)) if added else self
+
+    def excludes(self, relative: str, *, folder: bool) -> str:
+        """Which ignore file leaves `relative` (a path below the root) out, else empty. The innermost rule decides."""
+        for base, spec in reversed(self._layers):
+            name = relative[len(base) :] + ("/" if folder else "")
+            verdict = spec.check_file(name).include
+            if verdict is not None:
+                return f"a rule of the ignore file in '{base or '.'}'" if verdict else ""
+        return ""
+
+
+def _without_following(path: str, flags: int) -> int:
+    """Opens a regular file. A link isn't followed, as Git doesn't follow one either: it may lead to a device."""
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    return descriptor
+
+
+def _spec(lines: Sequence[str], name: str) -> GitIgnoreSpec:
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except (ValueError, re.error):
+        good = [line for line in lines if is_pattern(line)]
+        _log.warning(
+            "Ignore file '%s' has %d lines that aren't patterns; they are passed over.", name, len(lines) - len(good)
+        )
+        return GitIgnoreSpec.from_lines(good)
+
+
+def is_pattern(line: str) -> bool:
+    """Whether a line can stand in an ignore file."""
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except (ValueError, re.error):
+        return False
+    return True
+
+
+_FROM_ROOT = re.compile(r"^(!?)(?:\./+)+(?=[^/])")  # as shells write it; an ignore file matches nothing by it
+
+
+class Chosen:
+    """The paths below the root that a setting's patterns match.
+
+    >>> chosen = Chosen("docs.include", ["/handbook", "/projects/*/docs"])
+    >>> [chosen.reaches(folder) for folder in ("projects", "projects/shop", "projects/shop/src", "handbook/a/b")]
+    [True, True, False, True]
+
+    Raises `SetupError` where one of them isn't a pattern.
+    """
+
+    def __init__(self, setting: str, patterns: Sequence[str]) -> None:
+        lines = [_FROM_ROOT.sub(r"\1/", name_of(pattern)) for pattern in patterns]
+        if wrong := next((line for line in lines if not is_pattern(line)), None):
+            raise SetupError(
+                f"{setting} holds {wrong!r}, which isn't a pattern.",
+                hint='Write patterns as in a .gitignore file, such as "drafts", "/billing/archive/*" or "*.tmp.md".',
+            )
+        self._spec = GitIgnoreSpec.from_lines(lines)
+        self._ways = _ways(lines)
+
+    def match_file(self, relative: str) -> bool:
+        """Whether a file, or a folder with a slash behind it, is chosen."""
+        return bool(self._spec.match_file(relative))
+
+    def reaches(self, folder: str) -> bool:
+        """Whether a file in or below a folder may be chosen."""
+        if self._ways is None or self._spec.match_file(f"{folder}/"):
+            return True
+        below, above = self._ways
+        depth = folder.count("/") + 1
+        return below.match_file(f"{folder}/") or (depth in above and above[depth].match_file(f"{folder}/"))
+
+
+def _ways(lines: Sequence[str]) -> tuple[GitIgnoreSpec, dict[int, GitIgnoreSpec]] | None:
+    """The folders below which everything may be chosen, and those that lead to what is chosen, by their depth; None
+    where a pattern may match at any depth."""
+    below: list[str] = []
+    above: dict[int, list[str]] = {}
+    for line in lines:
+        pattern = line.rstrip()
+        if not pattern or pattern.startswith(("!", "#")):
+            continue
+        folders = pattern.strip("/").split("/")
+        anywhere = "/" not in pattern.rstrip("/") or folders[0] == "**"
+        if anywhere or "\\" in pattern or "[" in pattern:  # these may stand in the way of cutting it at its slashes
+            return None
+        for depth, name in enumerate(folders):
+            if name == "**":
+                below.append("/" + "/".join(folders[:depth]))
+                break
+            above.setdefault(depth + 1, []).append("/" + "/".join(folders[: depth + 1]))
+        else:
+            below.append("/" + "/".join(folders))
+    return GitIgnoreSpec.from_lines(below), {depth: GitIgnoreSpec.from_lines(way) for depth, way in above.items()}
+
+
+_LAYOUTS = ("product/component", "flat")
+_GENERAL = "general"
+_BYTES_PER_MB = 1024 * 1024
+_SIZE = re.compile(r"\d+(?:\.\d*)?|\.\d+")  #: of a limit, in MB
+_ARCHIVE_FACTOR = 20  #: an archive holds many documents, and each may have the size that is allowed
+
+
+class FolderScanner:
+    """The files below `root`, sorted by path.
+
+    `layout` product/component takes the first folder as product and the second as component (`general` for a file
+    directly under its product) and skips files directly in the root; `flat` takes the root's name as product and the
+    first folder as component. `extensions` chooses among `known_extensions` (None: all of them). `include` and
+    `exclude` are patterns as in an ignore file, relative to the root; `include` empty lets everything in.
+    `max_file_size_mb` is in MiB; `size_limits` names other limits by extension, as `.pdf:100`.
+
+    Skipped reasons: in_root, extension, too_large, ignored, hidden, excluded, symlink, special, same_name. Failed:
+    unreadable.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        layout: str = "product/component",
+        extensions: Iterable[str] | None = None,
+        max_file_size_mb: float = 10.0,
+        size_limits: Sequence[str] = (),
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        known_extensions: frozenset[str],
+    ) -> None:
+        if layout not in _LAYOUTS:
+            raise SetupError(f"Unknown docs.layout '{layout}'.", hint=f"Use one of: {', '.join(_LAYOUTS)}.")
+        self._root = os.path.abspath(root)
+        self._real_root = os.path.realpath(self._root)
+        self._flat = layout == "flat"
+        self._known = known_extensions
+        self._extensions = known_extensions if extensions is None else frozenset(map(_extension, extensions))
+        self._max_bytes = max_file_size_mb * _BYTES_PER_MB
+        self._limits = dict(map(_limit, size_limits))
+        self._include = Chosen("docs.include", include) if include else None
+        self._exclude = Chosen("docs.exclude", exclude) if exclude else None
+        self._paths = Paths(self._root)
+        self._links = Links()
+        self._followed: dict[str, str] = {}  # real path of a link's target → the link that it is followed through
+
+    # -- the whole library -------------------------------------------------------------------------------------------
+
+    def scan(self) -> Iterator[SourceFile | Failure]:
+        """Every file below the root, sorted by path; a folder that is left out is one `Failure`.
+
+        Raises `SourceError(reason="root")` where the root is gone or can't be listed.
+        """
+        self._real_root = os.path.realpath(self._root)
+        self.require_root()
+        self._followed, self._links = {}, Links()
+        yield from self._folder(self._root, "", IgnoreRules(), (self._real_root,))
+
+    def require_root(self) -> None:
+        """Raises `SourceError(reason="root")` where the root is gone or can't be listed."""
+        try:
+            os.stat(os.path.join(self._root, os.curdir))  # a folder that may be listed need not let anybody in
+            os.listdir(self._root)
+        except OSError as error:
+            raise SourceError(
+                f"The library's folder '{self._root}' can't be read: {error.strerror or error}.",
+                hint="Check docs.root_path, and whether the volume is mounted.",
+                reason="root",
+            ) from error
+
+    def _folder(
+        self, path: str, relative: str, rules: IgnoreRules, chain: tuple[str, ...]
+    ) -> Iterator[SourceFile | Failure]:
+        """`chain` holds the real paths of the folders above and of this one, to recognise loops."""
+        # An explicit stack of iterators, so that a very deep tree meets no recursion limit.
+        stack = [(path, _children(chain), relative, rules.enter(path, relative), chain)]
+        while stack:
+            path, entries_left, parent, rules, chain = stack[-1]
+            entry = next(entries_left, None)
+            if entry is None:
+                stack.pop()
+                continue
+            if isinstance(entry, _Twin):
+                yield entry.failure(parent)
+                continue
+            name = _join(parent, name_of(entry))
+            inside = os.path.join(path, entry)
+            outcome = self._entry(inside, name, rules, chain)
+            if not isinstance(outcome, str):
+                if outcome is not None:
+                    yield outcome
+                continue
+            try:
+                inner = _children((*chain, outcome))
+            except OSError as error:
+                yield Failure(name, "failed", "unreadable", f"folder can't be listed: {error.strerror or error}")
+                continue
+            stack.append((inside, inner, name, rules.enter(inside, name), (*chain, outcome)))
+
+    def _entry(
+        self, path: str, relative: str, rules: IgnoreRules, chain: tuple[str, ...]
+    ) -> SourceFile | Failure | str | None:
+        """A file, why it is left out, the real path of a folder to walk into, or None for what isn't counted."""
+        try:
+            status = os.lstat(path)
+            target = ""
+            if stat.S_ISLNK(status.st_mode):
+                target = os.path.realpath(path)
+                self._links.remember(path)
+                if (reason := self._refused_link(target, relative, chain)) is not None:
+                    return reason
+                status = os.stat(path)
+        except OSError as error:
+            return Failure(relative, "failed", "unreadable", error.strerror or str(error))
+        if stat.S_ISDIR(status.st_mode):
+            if refused := self._refused_folder(path, relative, rules):
+                return refused
+            return target or _inside(path, chain)
+        if not stat.S_ISREG(status.st_mode):
+            return Failure(relative, "skipped", "special", "not a regular file")
+        return self._file(path, relative, status, rules, chain[0], target or _inside(path, chain))
+
+    def _refused_link(self, target: str, relative: str, chain: tuple[str, ...]) -> Failure | None:
+        if target != self._real_root and not target.startswith(self._real_root.rstrip(os.sep) + os.sep):
+            return Failure(relative, "skipped", "symlink", "the link leaves the library's folder")
+        if not os.path.exists(target):
+            return Failure(relative, "skipped", "symlink", "the link leads nowhere")
+        if target in chain:
+            return Failure(relative, "skipped", "symlink", "the link leads back to a folder that it lies in")
+        through = self._followed.setdefault(target, relative)
+        if through != relative and os.path.realpath(self._paths.on_disk(through)) != target:
+            through = self._followed[target] = relative  # the other link is gone or leads elsewhere now
+        if through != relative:
+            return Failure(relative, "skipped", "symlink", f"already followed through '{through}'")
+        return None
+
+    def _refused_folder(self, path: str, relative: str, rules: IgnoreRules) -> Failure | None:
+        if why := left_out_folder(path) or rules.excludes(relative, folder=True):
+            return Failure(relative, "skipped", "ignored", why)
+        if self._exclude is not None and self._exclude.match_file(relative + "/"):
+            return Failure(relative, "skipped", "excluded", "docs.exclude")
+        if self._include is not None and not self._include.reaches(relative):
+            return Failure(relative, "skipped", "excluded", "not in docs.include")
+        return None
+
+    def _file(
+        self, path: str, relative: str, status: os.stat_result, rules: IgnoreRules, root: str, real: str
+    ) -> SourceFile | Failure | None:
+        """`root` and `real` are the real paths of the root and of the file."""
+        folder, _, name = relative.rpartition("/")
+        if name in IGNORE_FILES:
+            return None
+        if name.startswith("."):
+            return Failure(relative, "skipped", "hidden", "hidden file")
+        if why := rules.excludes(relative, folder=False):
+            return Failure(relative, "skipped", "ignored", why)
+        if self._exclude is not None and self._exclude.match_file(relative):
+            return Failure(relative, "skipped", "excluded", "docs.exclude")
+        if self._include is not None and not self._include.match_file(relative):
+            return Failure(relative, "skipped", "excluded", "not in docs.include")
+        extension = format_of(relative, self._known)
+        if extension not in self._extensions or extension not in self._known:
+            known = "not in docs.file_extensions" if extension in self._known else "no parser for it"
+            return Failure(relative, "skipped", "extension", f"'{extension}': {known}" if extension else "no extension")
+        if not folder and not self._flat:
+            return Failure(relative, "skipped", "in_root", "files count from {product}/ on, or with docs.layout flat")
+        own = self._limits.get(extension)
+        usual = self._max_bytes * (_ARCHIVE_FACTOR if extension in ARCHIVE_EXTENSIONS else 1)
+        if status.st_size > (limit := usual if own is None else own):
+            setting = "docs.max_file_size_mb" if own is None else f"docs.size_limits for {extension}"
+            size = f"{status.st_size / _BYTES_PER_MB:.1f} MB, {setting} is {limit / _BYTES_PER_MB:g}"
+            return Failure(relative, "skipped", "too_large", size)
+        product, component = self._place(folder)
+        return SourceFile(
+            path,
+            relative,
+            product,
+            component,
+            status.st_size,
+            mtime_of(status),
+            root=root,
+            below=_below(root, real),
+            device=status.st_dev,
+            inode=status.st_ino,
+        )
+
+    def _place(self, folder: str) -> tuple[str, str]:
+        parts = folder.split("/") if folder else []
+        if self._flat:
+            return name_of(os.path.basename(self._root)) or _GENERAL, parts[0] if parts else _GENERAL
+        return parts[0], parts[1] if len(parts) > 1 else _GENERAL
+
+    # -- one path ----------------------------------------------------------------------------------------------------
+
+    def look(self, path: str) -> SourceFile | Failure | None:
+        """What `scan` would say of one absolute path; None where there is no such file or it lies outside the root.
+
+        A folder gives None unless it is left out, and a path inside a folder that is left out gives that folder's
+        `Failure`.
+        """
+        parts = self._parts_below_root(path)
+        if not parts:
+            return None
+        current, relative = self._root, ""
+        chain: tuple[str, ...] = (os.path.realpath(self._root),)
+        rules = IgnoreRules().enter(current, "")
+        for place, part in enumerate(parts):
+            folder, parent, name = current, relative, name_of(part)
+            current, relative = os.path.join(folder, part), _join(parent, name)
+            if not os.path.lexists(current):
+                return None
+            if part != name and (other := self._paths.entry(folder, name)) != part:
+                return _Twin(part, other).failure(parent)
+            outcome = self._entry(current, relative, rules, chain)
+            if not isinstance(outcome, str):
+                last = place == len(parts) - 1
+                return outcome if last or isinstance(outcome, Failure) else None
+            chain = (*chain, outcome)
+            rules = rules.enter(current, relative)
+        return None
+
+    def links_to(self, path: str) -> list[str]:
+        """Absolute paths where what is at `path` is found through links, as far as these were met so far."""
+        return self._links.to(path)
+
+    def _parts_below_root(self, path: str) -> list[str]:
+        path = os.path.abspath(path)
+        for root in (self._root, self._real_root):
+            if path.startswith(root.rstrip(os.sep) + os.sep):
+                return path[len(root.rstrip(os.sep)) + 1 :].split(os.sep)
+        return []
+
+
+def _extension(given: str) -> str:
+    given = given.strip().lower()
+    return given if given.startswith(".") else f".{given}"
+
+
+def _limit(given: str) -> tuple[str, float]:
+    """An extension and its limit in bytes. Raises `SetupError`."""
+    extension, _, size = given.partition(":")
+    limit = float(size) * _BYTES_PER_MB if _SIZE.fullmatch(size.strip()) else 0.0
+    if not extension.strip() or limit <= 0:
+        raise SetupError(f"docs.size_limits holds '{given}'.", hint="Right would be: .pdf:100 (in MB, more than 0).")
+    return _extension(extension), limit
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+@dataclass(frozen=True, slots=True)
+class _Twin:
+    """An entry of a folder that another one leaves no name."""
+
+    name: str  #: on disk, as is `other`
+    other: str
+
+    def failure(self, parent: str) -> Failure:
+        """Listed as it is spelled on disk: its file path is the other one's."""
+        detail = f"{self.name!a} is the same name as {self.other!a} beside it: rename one of the two"
+        return Failure(_join(parent, spelling_of(self.name)), "skipped", "same_name", detail)
+
+
+def _inside(path: str, chain: tuple[str, ...]) -> str:
+    """The real path of what lies at `path` and is no link; `chain` as in `_folder`."""
+    return os.path.join(chain[-1], os.path.basename(path))
+
+
+def _below(root: str, real: str) -> str:
+    return real[len(root.rstrip(os.sep)) + 1 :]
+
+
+def _children(chain: tuple[str, ...]) -> Iterator[str | _Twin]:
+    """The entries of the last folder of `chain` (see `_folder`) in the order of the paths in them.
+
+    The folder is opened without following links: after its path was checked, a link may stand there. Raises `OSError`.
+    """
+    folder = open_below(chain[0], _below(chain[0], chain[-1]), os.O_DIRECTORY)
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted(_sort_key(entry) for entry in entries)
+    finally:
+        os.close(folder)
+    names = [name for _, name in found]
+    named = chosen(names)
+    if len(named) == len(names):
+        return iter(names)
+    others = ((name, named[name_of(name)]) for name in names)
+    return (name if name == other else _Twin(name, other) for name, other in others)
+
+
+def _sort_key(entry: os.DirEntry[str]) -> tuple[str, str]:
+    """Puts a folder where the paths of its files belong: `a-b.md` before `a/x.md`."""
+    try:
+        is_folder = entry.is_dir()
+    except OSError:
+        is_folder = False
+    name = name_of(entry.name)
+    return (name + "/" if is_folder else name, entry.name)

@@ -1,0 +1,188 @@
+"""Fences and tables of a document, and which of them stand around each of its passages.
+
+A passage may begin in the middle of a fence: what shows a part of it must know how the fence opens. Found once, when a
+document is read, so that an answer needs the passage alone.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from ..models import NOT_INCLUDED, Block, Document, Frame
+from ..text.missing_includes import SHORTCODE
+
+S = TypeVar("S", Block, Frame, "Lines")
+
+
+class Lines(NamedTuple):
+    """A run of lines, from the first character to the one behind the last."""
+
+    start: int
+    end: int
+
+
+_FENCE = re.compile(r"^(?P<lead>[ \t>]*+(?:(?:[-*+]|\d+[.)])[ \t]++)?)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)$")
+_MARKS = ("```", "~~~")
+_REST = re.compile(r"[^\S\n]*(?=\n|\Z)")  #: of a line, where it is blank
+_MARGIN = " \t>"  #: before a line's text, in quotes too
+
+
+class Frames:
+    """Of one document: the frames and the headings of any span of its text."""
+
+    def __init__(self, document: Document) -> None:
+        self._frames = _InOrder(list(_frames(document)))
+        self._titles = _InOrder([block for block in document.blocks if block.kind == "heading"])
+        self._unseen = _InOrder(list(_unseen(document)))
+
+    def around(self, start: int, end: int) -> tuple[Frame, ...]:
+        """Those that have a part between two offsets, seen from the first."""
+        return tuple([_seen_from(frame, start) for frame in self._frames.touching(start, end)])
+
+    def titles(self, start: int, end: int) -> tuple[tuple[int, int], ...]:
+        """Where headings stand between two offsets, seen from the first."""
+        return tuple([(title.start - start, title.end - start) for title in self._titles.touching(start, end)])
+
+    def unseen(self, start: int, end: int) -> tuple[tuple[int, int], ...]:
+        """Where lines that show nothing stand between two offsets, seen from the first."""
+        return tuple([(lines.start - start, lines.end - start) for lines in self._unseen.touching(start, end)])
+
+
+class _InOrder(Generic[S]):
+    """Spans in order and without overlap."""
+
+    def __init__(self, spans: Sequence[S]) -> None:
+        self._spans: Sequence[S] = spans
+        self._starts, self._ends = [span.start for span in spans], [span.end for span in spans]
+
+    def touching(self, start: int, end: int) -> Sequence[S]:
+        """Those that have a part between two offsets."""
+        first, behind = bisect_right(self._ends, start), bisect_left(self._starts, end)
+        return self._spans[first:behind] if first < behind else ()
+
+
+def _seen_from(frame: Frame, start: int) -> Frame:
+    return Frame(
+        frame.kind,
+        frame.start - start,
+        frame.end - start,
+        frame.opening,
+        frame.opening_end - start,
+        frame.closing,
+        frame.closing_start - start,
+    )
+
+
+def _unseen(document: Document) -> Iterator[Lines]:
+    """The whole lines that are left out of a document: those of tags, of statements, of shortcodes."""
+    text, start, end = document.text, -1, -1
+    for span in document.excluded if document.kind == "document" else ():
+        if span.reason == NOT_INCLUDED or SHORTCODE.match(text, span.start):
+            continue  # such a line names a file that isn't there
+        if start >= 0 and not text[end : span.start].strip():
+            end = max(end, span.end)
+            continue
+        if start >= 0:
+            yield from _whole_lines(text, start, end)
+        start, end = span.start, span.end
+    if start >= 0:
+        yield from _whole_lines(text, start, end)
+
+
+def _whole_lines(text: str, start: int, end: int) -> Iterator[Lines]:
+    if blank_before(text, start, _MARGIN):
+        first = text.rfind("\n", 0, start) + 1
+    else:
+        first = text.find("\n", start, end) + 1 or end
+    last = blank_behind(text, end)
+    if last is None:
+        last = text.rfind("\n", start, end)
+    if first < last:
+        yield Lines(first, last)
+
+
+def blank_before(text: str, end: int, blanks: str | None = None) -> bool:
+    """Whether nothing but blanks (or these characters) stands on a line before `end`.
+
+    Looks no further than to the first that is none: one line may hold any number of spans.
+    """
+    place = end
+    while place and (char := text[place - 1]) != "\n":
+        if not (char.isspace() if blanks is None else char in blanks):
+            return False
+        place -= 1
+    return True
+
+
+def blank_behind(text: str, start: int) -> int | None:
+    """Where the line ends on which nothing but blanks stands from `start` on; None where something else does."""
+    match = _REST.match(text, start)
+    return match.end() if match else None
+
+
+def _frames(document: Document) -> Iterator[Frame]:
+    """In order, without overlap; fences inside lists and quotes too."""
+    text = document.text
+    marked = _marked(text)
+    if not document.blocks and marked:
+        yield from _fences(text, 0, len(text))
+    for block in document.blocks:
+        if block.kind == "table":
+            opening_end = block.header_end if block.header_end is not None else block.start
+            opening = text[block.start : opening_end].rstrip("\n")
+            yield Frame("table", block.start, block.end, opening, opening_end, "", block.end)
+        elif marked and block.kind != "heading":
+            place = bisect_left(marked, block.start)
+            if place < len(marked) and marked[place] < block.end:
+                yield from _fences(text, block.start, block.end)
+
+
+def _marked(text: str) -> list[int]:
+    """Where a fence may open or close, ascending. Most texts have no such place, and are passed over at once."""
+    found = []
+    for marks in _MARKS:
+        at = text.find(marks)
+        while at >= 0:
+            found.append(at)
+            at = text.find(marks, at + len(marks))
+    return sorted(found)
+
+
+def _fences(text: str, start: int, end: int) -> Iterator[Frame]:
+    """Fenced code between two offsets, found by its marks; one that is never closed ends with the region."""
+    opened: re.Match[str] | None = None
+    opened_at = opening_end = 0
+    for first, last in _marked_lines(text, start, end):
+        marks = _FENCE.match(text[first:last])
+        if opened is None:
+            if marks and "`" not in marks["info"]:
+                opened, opened_at, opening_end = marks, first, last
+        elif marks and _closes(opened["marks"], marks):
+            yield _fence(opened, opened_at, opening_end, first, last)
+            opened = None
+    if opened is not None:
+        yield _fence(opened, opened_at, opening_end, end, end)
+
+
+def _marked_lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Lines between two offsets that hold three backticks or tildes: few, where looking at every line takes long."""
+    next_of = {marks: text.find(marks, start, end) for marks in _MARKS}
+    while (at := min(next_of.values(), key=lambda place: place if place >= 0 else end)) >= 0:
+        last = text.find("\n", at, end)
+        yield text.rfind("\n", start, at) + 1 or start, last if last >= 0 else end
+        if last < 0:
+            return
+        start = last + 1
+        next_of = {marks: text.find(marks, start, end) if 0 <= at < start else at for marks, at in next_of.items()}
+
+
+def _closes(opening: str, marks: re.Match[str]) -> bool:
+    return marks["marks"][0] == opening[0] and len(marks["marks"]) >= len(opening) and not marks["info"].strip()
+
+
+def _fence(opened: re.Match[str], start: int, opening_end: int, closing_start: int, end: int) -> Frame:
+    lead = re.sub(r"[^ \t>]", " ", opened["lead"])
+    return Frame("fence", start, end, opened.group(), opening_end, lead + opened["marks"], closing_start)

@@ -1,0 +1,87 @@
+"""Tables as text: `.csv` and `.tsv`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import replace
+
+from ..errors import SourceError
+from ..models import Document, SourceFile
+from .document_builder import MAX_CHARACTERS, DocumentBuilder, one_line
+from .encoding import decode
+from .table_rows import write_rows
+
+_DELIMITERS = ",;\t|"
+_SAMPLE_LINES = 50
+_MAX_ROWS = 50_000
+_TOLD = re.compile(r"sep=([^\r\n])[ \t]*\r?\n?", re.I)  #: the first line, where Excel is told the delimiter
+csv.field_size_limit(max(csv.field_size_limit(), MAX_CHARACTERS))  # exports hold whole pages in a cell
+
+
+class CommaSeparatedParser:
+    """Rows under their header, which is repeated where the table is long; the delimiter is found by counting."""
+
+    extensions: tuple[str, ...] = (".csv", ".tsv")
+
+    def parse(self, source: SourceFile, data: bytes) -> Document:
+        decoded = decode(data, source.file_path)
+        manuscript = DocumentBuilder()
+        tabbed = source.extension == ".tsv"
+        told = _TOLD.match(decoded.text)
+        text = decoded.text[told.end() :] if told else decoded.text
+        text = text.replace("\0", "")
+        comments, begin = _comments(text)
+        delimiter = told.group(1) if told else "\t" if tabbed else _delimiter(text[begin:])
+        cells = _cells(text[begin:].lstrip("\r\n").split("\n", 1)[0], delimiter) if comments else 0
+        # As many cells as the line below has name its columns, as `# time,flow` does; a sentence has one.
+        while comments and 1 < cells == _cells(comments[-1], delimiter):
+            begin -= len(comments.pop())
+        for comment in comments:
+            manuscript.paragraph(one_line(comment.strip().lstrip("#")))
+        above = text.count("\n", 0, begin) + bool(told)
+        lines = io.StringIO(text[begin:], newline="")
+        rows = csv.reader(lines, delimiter=delimiter, strict=False)
+        name = source.file_path.rsplit("/", 1)[-1]
+        try:
+            write_rows(manuscript, rows, _MAX_ROWS, name)
+        except csv.Error as error:
+            raise SourceError(
+                f"'{source.file_path}' can't be read as a table, line {above + rows.line_num}: {error}.",
+                hint="Check its quotes.",
+                reason="corrupt",
+            ) from error
+        document = manuscript.document(source, source.extension)
+        return replace(document, encoding=decoded.encoding, encoding_confidence=decoded.confidence)
+
+
+def _comments(text: str) -> tuple[list[str], int]:
+    """The lines above a table that are comments or blank, and where they end; none where nothing else is there."""
+    lines: list[str] = []
+    end = 0
+    while end < len(text):
+        stop = text.find("\n", end) + 1 or len(text)
+        line = text[end:stop]
+        if line.strip() and not line.startswith("#"):
+            return (lines, end) if any(map(str.strip, lines)) else ([], 0)
+        lines.append(line)
+        end = stop
+    return [], 0
+
+
+def _cells(line: str, delimiter: str) -> int:
+    return len(next(csv.reader([line.replace("\r", " ").strip("\n")], delimiter=delimiter), []))
+
+
+def _delimiter(text: str) -> str:
+    """The character that parts most lines into the same number of cells, the more the better."""
+    lines = [line for line in text[:100_000].split("\n", _SAMPLE_LINES)[:_SAMPLE_LINES] if line.strip()]
+    best, most = ",", 0.0
+    for delimiter in _DELIMITERS:
+        counts = [len(cells) for cells in csv.reader(lines, delimiter=delimiter)]
+        if counts and (common := max(set(counts), key=counts.count)) > 1:
+            score = counts.count(common) / len(counts) * (1 + common / 1000)
+            if score > most:
+                best, most = delimiter, score
+    return best

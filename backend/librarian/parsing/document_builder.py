@@ -1,0 +1,226 @@
+"""A document being written out: formats that aren't text put their blocks here, one after another.
+
+The text is light Markdown (`#` headings, `-` items, pipe tables, fences), and its structure is known as it is written,
+so that words of the source can't be mistaken for markup.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from ..models import Block, Document, Heading, Link, SourceFile
+from ..text.characters import UNSEEN
+from .metadata import doc_type_of, iso_of_ns, summary_of, title_of
+
+Kind = Literal["heading", "paragraph", "list", "table", "fence", "quote"]
+
+MAX_CHARACTERS = 20_000_000
+"""Where writing ends: ten times the longest manual, and a fraction of the memory that a file may take."""
+
+#: A table goes on under its repeated header after so many characters, so that each passage of it says what its
+#: columns are: about the size of a passage.
+_TABLE_PART = 1_000
+#: Tables with longer headers are written as one line of `name: value` per row.
+_LONGEST_HEADER = 300
+_SPACES = re.compile(r"[ \t\xa0\u2000-\u200a\u202f\u3000]+")
+_CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, *map(ord, UNSEEN), 65534, 65535)) | {13: "\n"}
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_BACKTICKS = re.compile("`+")
+_LANGUAGE = re.compile(r"[^\w+#.-]")
+
+Target = tuple[str, str]  #: words of a link, and where it leads
+
+
+def marks_around(code: str) -> str:
+    """The backticks of a fence around `code`: more than any run of them in it has, and three at least."""
+    return "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(code)), default=0))
+
+
+class DocumentBuilder:
+    """Collects blocks; `document` makes them a `Document`. `full` says that nothing more is taken."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.full = False
+        self._parts: list[str] = []
+        self._length = 0
+        self._line = 1
+        self._blocks: list[Block] = []
+        self._headings: list[Heading] = []
+        self._links: list[Link] = []
+        self._pages: list[int] = []
+        self._pages_due = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has been written."""
+        return not self._blocks
+
+    @property
+    def headings(self) -> Sequence[Heading]:
+        """What has been written as headings so far."""
+        return self._headings
+
+    def heading(self, level: int, words: str, links: Iterable[Target] = ()) -> None:
+        """A heading of level 1–6; deeper ones become 6."""
+        words, level = one_line(words), min(6, max(1, level))
+        if words:
+            self._write("heading", f"{'#' * level} {words}", links, level=level, words=words)
+
+    def paragraph(self, words: str, links: Iterable[Target] = ()) -> None:
+        """A paragraph; newlines in it stay, runs of spaces become one."""
+        self._write("paragraph", lines_of(words), links)
+
+    def quote(self, words: str, links: Iterable[Target] = ()) -> None:
+        """A quoted paragraph."""
+        words = lines_of(words)
+        self._write("quote", "> " + words.replace("\n", "\n> ") if words else "", links)
+
+    def item(self, words: str, depth: int = 0, mark: str = "-", links: Iterable[Target] = ()) -> None:
+        """An item of a list, `depth` lists deep; items that follow each other are one block."""
+        lead = "  " * min(depth, 20) + (f"{mark} " if mark else "")
+        words = lines_of(words).replace("\n", "\n" + " " * len(lead))
+        self._write("list", f"{lead}{words}" if words else "", links)
+
+    def fence(self, code: str, language: str = "") -> None:
+        """Lines that stay as they are."""
+        code = code.strip("\n").rstrip()
+        if code.strip():
+            marks = marks_around(code)
+            opening = marks + _LANGUAGE.sub("", language)
+            self._write("fence", f"{opening}\n{code}\n{marks}", (), header=len(opening))
+
+    def table(self, rows: Sequence[Sequence[str]], links: Iterable[Target] = ()) -> None:
+        """Rows of cells, the first being the header, which is repeated where the table is long."""
+        kept = [[one_line(cell) for cell in row] for row in rows]
+        kept = [row for row in kept if any(row)]
+        width = max((len(row) - _empty_at_end(row) for row in kept), default=0)
+        if not width:
+            return
+        shown = [[*row[:width], *[""] * (width - len(row))] for row in kept]
+        header, *body = shown
+        if width > 1 and sum(map(len, header)) + 3 * width > _LONGEST_HEADER and body:
+            self._records(header, body, links)
+            return
+        top = f"{_row(header)}\n|{' --- |' * width}"
+        part: list[str] = []
+        size = 0
+        for row in [_row(cells) for cells in body]:
+            if part and size + len(row) > _TABLE_PART:
+                self._write("table", "\n".join((top, *part)), links, header=len(top))
+                part, size, links = [], 0, ()
+            part.append(row)
+            size += len(row) + 1
+        self._write("table", "\n".join((top, *part)), links, header=len(top))
+
+    def page(self) -> None:
+        """What is written next stands on a new page (or slide)."""
+        self._pages_due += 1
+
+    def _records(self, header: Sequence[str], body: Sequence[Sequence[str]], links: Iterable[Target]) -> None:
+        """Rows as `- name: value; name: value`, for tables too wide to be read as such."""
+        for row in body:
+            cells = (f"{name}: {value}" if name else value for name, value in zip(header, row, strict=True) if value)
+            self.item("; ".join(cells), links=links)
+            links = ()
+
+    def _write(
+        self, kind: Kind, body: str, links: Iterable[Target], *, header: int = 0, level: int = 0, words: str = ""
+    ) -> None:
+        body = _clean(body)
+        if not body.strip() or self.full:
+            return
+        if self._length + len(body) > MAX_CHARACTERS:
+            self.full = True
+            self.notes.append(f"only the first {self._length:,} characters are kept")
+            return
+        last = self._blocks[-1] if self._blocks else None
+        joins = kind == "list" and last is not None and last.kind == "list" and not self._pages_due
+        gap = "" if not self._length else "\n" if joins else "\n\n"
+        start = self._length + len(gap)
+        self._line += len(gap)
+        if self._pages_due:
+            self._pages += [start if self._pages else 0] + [start] * (self._pages_due - 1)
+            self._pages_due = 0
+        if level:
+            page = len(self._pages) or None
+            self._headings.append(Heading(level, words, self._line, start, page))
+        self._line += body.count("\n")
+        self._parts += (gap, body)
+        self._length = start + len(body)
+        if joins and last is not None:
+            self._blocks[-1] = Block("list", last.start, self._length)
+        else:
+            self._blocks.append(Block(kind, start, self._length, start + header if header else None))
+        for shown, target in links:
+            if (label := one_line(shown)) and target:
+                self._links.append(Link(label, target, start + max(0, body.find(label))))
+
+    def document(
+        self,
+        source: SourceFile,
+        file_type: str,
+        *,
+        title: str = "",
+        tags: Sequence[str] = (),
+        modified: str = "",
+        is_better: bool = False,
+    ) -> Document:
+        """What was written as a `Document`; `title` is used where there is no heading of level 1, or it `is_better`."""
+        text = "".join(self._parts)
+        heading, in_text = title_of({}, self._headings, source.file_path)
+        if (title := one_line(title)) and (is_better or all(head.level > 1 for head in self._headings)):
+            heading, in_text = title, True
+        return Document(
+            file_path=source.file_path,
+            product=source.product,
+            component=source.component,
+            kind="document",
+            file_type=file_type,
+            title=heading,
+            text=text,
+            headings=tuple(self._headings),
+            blocks=tuple(self._blocks),
+            page_starts=tuple(self._pages) + (self._length,) * (self._pages_due if self._pages else 0),
+            links=tuple(sorted(self._links, key=lambda link: link.start)),
+            doc_type=doc_type_of(source.file_path, heading, text),
+            tags=tuple(dict.fromkeys(tag for tag in map(one_line, tags) if tag)),
+            summary=summary_of(text, self._blocks, {}),
+            last_modified=modified or iso_of_ns(source.mtime_ns),
+            size=source.size,
+            mtime_ns=source.mtime_ns,
+            title_in_text=in_text,
+            notes=tuple(self.notes),
+        )
+
+
+def one_line(words: str) -> str:
+    """Words with single spaces between them, and no control characters."""
+    return " ".join(_clean(words).split())
+
+
+def lines_of(words: str) -> str:
+    """Lines without blank ones, each with single spaces."""
+    if "\n" not in words and "\r" not in words:
+        return _SPACES.sub(" ", words).strip()
+    lines = (_SPACES.sub(" ", line).strip() for line in words.splitlines())
+    return "\n".join(line for line in lines if line)
+
+
+def _clean(words: str) -> str:
+    if words.isascii() and words.isprintable():
+        return words
+    return _SURROGATES.sub("\ufffd", words.translate(_CONTROLS))
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _empty_at_end(row: Sequence[str]) -> int:
+    count = 0
+    while count < len(row) and not row[-1 - count]:
+        count += 1
+    return count

@@ -1,0 +1,1 @@
+"""Mail messages and archives: headers, bodies, quotes and signatures."""

@@ -1,0 +1,444 @@
+"""Headers as a reader sees them: decoded, unfolded, with what threads and duplicates are told by."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import codecs
+import email.errors
+import email.policy
+import hashlib
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from email.header import decode_header
+from email.message import Message
+from email.utils import getaddresses, mktime_tz, parsedate_tz
+
+from ...errors import SourceError
+from ...models import Attachment, Email
+from ..encoding import decode
+from ..metadata import iso_of_ns
+
+_ISO = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+#: "+01:00", "GMT+0100", "UTC+2": the standard library knows `+0100` alone, and takes others for UTC.
+_OFFSET = re.compile(r"(?<=\s)(?:(?:GMT|UTC)\s*([+-])(\d\d?)(?::?(\d\d))?|([+-])(\d\d):(\d\d))(?![\d:])", re.I)
+_HALF_DAY = re.compile(r"\b(\d{1,2})(:\d\d(?::\d\d)?)\s*([AP])\.?M\b\.?", re.I)
+#: Names of zones that mean one thing everywhere and that the standard library doesn't know.
+_ZONES = {"WET": 0, "WEST": 1, "CET": 1, "MET": 1, "MEZ": 1, "CEST": 2, "MEST": 2, "MESZ": 2, "EET": 2, "EEST": 3,
+          "MSK": 3, "MSD": 4, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13}  # fmt: skip
+_ZONE = re.compile(rf"(?<=[\d\s])(?:{'|'.join(_ZONES)})(?=\s|$)")
+
+
+def moment_of(value: str) -> str | None:
+    """ISO 8601 in UTC of what a header says; None where that is no date."""
+    try:
+        if _ISO.match(value):
+            said = datetime.fromisoformat(value.strip())
+            return _iso((said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp())
+        parsed = parsedate_tz(_HALF_DAY.sub(_whole_day, _ZONE.sub(_named, _OFFSET.sub(_offset, value))))
+        if parsed is None:
+            return None
+        if 100 <= parsed[0] < 1000:  # a year counted from 1900 (RFC 5322, 4.3)
+            parsed = (parsed[0] + 1900, *parsed[1:])
+        return _iso(mktime_tz(parsed))
+    except (ValueError, OverflowError, TypeError, IndexError):
+        return None
+
+
+def _iso(seconds: float) -> str:
+    return iso_of_ns(int(seconds) * 1_000_000_000)
+
+
+def _offset(found: re.Match[str]) -> str:
+    sign, hours, minutes = found[1] or found[4], found[2] or found[5], found[3] or found[6] or "00"
+    return f"{sign}{hours:>02}{minutes}"
+
+
+def _named(found: re.Match[str]) -> str:
+    return f"+{_ZONES[found[0]]:02}00"
+
+
+def _whole_day(found: re.Match[str]) -> str:
+    hour = int(found[1])
+    if not 0 < hour <= 12:
+        return f"{found[1]}{found[2]}"
+    return f"{hour % 12 + (12 if found[3] in 'pP' else 0):02}{found[2]}"
+
+
+_MESSAGE_ID = re.compile(r"<\s*([^<>\s]+)\s*>")
+_BROKEN_ID = re.compile(r"<[^<>@]+@[^<>@]+>")  #: with a space in it, where a program folded what has none
+#: "Message from Ann <ann@x.org> of Friday <id@x>", as exmh writes it: a person among the ids.
+_FROM_WHOM = re.compile(r"\bfrom [^<>]{0,80}<\s*([^<>\s]+)\s*>(?=[^<>]*<)", re.I)
+_VEILED = re.compile(
+    r"^([^\s<>@()]+) (?:at|en|chez) ([\w-]+(?:\.[\w-]+)+)(?= \(|$)"
+)  # as Mailman's archives write them
+_SPACES = re.compile(r"\s+")
+_FOLD = re.compile(r"\r?\n(?=[ \t])")
+_ADDRESS = re.compile(r"(?<![^\s<>])[^\s<>]+@[^\s<>]+")
+_LONGEST = 10_000  #: characters of a header that are read; the rest of a longer one is ignored
+_LONGEST_LIST = 100_000  #: the same for headers that may name hundreds of people or messages
+_LISTS = frozenset({"to", "cc", "references"})
+_PARAMETRIZED = frozenset({"content-type", "content-disposition"})
+_MOST_PARAMETERS = 100  #: of one header; the standard library's time grows with their number squared
+_MOST_ALIKE = 100  #: headers of one name that are read
+_LONGEST_DATE = 500
+#: Addresses where no grammar helps: between brackets, and words that read as one.
+_ANGLED = re.compile(r'<\s*([^<>\s@"]+@[^<>\s]+)\s*>')
+_BARE = re.compile(r'(?<![^\s<>,;:()"\[\]])[^\s<>,;:()"\[\]@]+@[^\s<>,;:()"\[\]]+')
+_SPACED_DOT = re.compile(r" ?([.@]) ?")
+#: What may stand before or behind an address and hold another one: a name in quotes, a comment, an encoded word.
+_ASIDES = re.compile(r'\\.|"(?:[^"\\]|\\.)*"(?=\s*<)|\([^()]*\)|=\?[^?\s]*\?[bq]\?[^?\s]*\?=', re.I)
+_ANSWERS = (
+    "re|aw|sv|vs|antw|antwort|antwoord|rif|res|odp|ynt|cevap|vá|válasz|odg|răsp|atb|bls|απ|σχετ|ответ|отв|відп|отг|"
+    "trả lời|回复|回覆|答复|回信|返信|답장|회신|ตอบกลับ|ตอบ|תגובה|השב|رد|پاسخ"
+)
+_FORWARDS = (
+    "fwd?|wg|wtrlt|vb|vl|tr|trs|rv|ri|pd|enc|doorst|tov|továbbítás|posr|proslj?|ilt|İlt|πρθ|пересл|пересил|препр|"
+    "转发|轉發|轉寄|转|転送|전달|ส่งต่อ|הועבר|إعادة توجيه"
+)
+#: Outlook's; nothing looser, for a single letter begins other subjects too.
+_ITALIAN_ANSWER, _ITALIAN = r"(?-i:R): (?=\S)", r"(?-i:[RI]): (?=\S)"
+_COUNT = r"\.?\s*(?:[\[(]\d+[\])]|[\^*]\d+)?\s*[:：]"
+_REPLY_MARK = re.compile(rf"(?:{_ANSWERS}|{_FORWARDS}){_COUNT}|{_ITALIAN}", re.I)
+_ANSWER_MARK = re.compile(rf"(?:{_ANSWERS}){_COUNT}|{_ITALIAN_ANSWER}", re.I)
+_TAG = re.compile(r"\[[^\[\]]{1,60}\]")
+_WAS = re.compile(r"[\[(]\s*was:.*[\])]\s*$", re.I)
+_BETWEEN_WORDS = re.compile(r"\W+")
+#: ISO parts that are read as the code pages that hold them (WHATWG's Encoding Standard): many programs write those.
+_WINDOWS = {"iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874"}
+#: Encodings that hold all of another, and are meant where that one is said; Python's names.
+_SUPERSETS = {"gb2312": "gb18030", "gbk": "gb18030", "big5": "cp950", "euc_kr": "cp949", "shift_jis": "cp932"}
+#: Names that programs use and Python doesn't know.
+_LABELS = {
+    "cn-gb": "gb18030", "iso-8859-8-e": "iso8859-8", "iso-8859-8-i": "iso8859-8", "koi8-ru": "koi8-u",
+    "unicode-1-1-utf-7": "utf-7", "unicode-1-1-utf-8": "utf-8", "utf8mb4": "utf-8", "windows-874": "cp874",
+    "x-cp1250": "cp1250", "x-cp1251": "cp1251", "x-euc-jp": "euc_jp", "x-gbk": "gb18030",
+    "x-mac-cyrillic": "mac_cyrillic", "x-mac-roman": "mac_roman", "x-sjis": "cp932", "x-windows-949": "cp949",
+}  # fmt: skip
+_JAPANESE = re.compile(rb"\x1b\$[@B]([^\x1b]*)")
+_ESCAPES = re.compile(rb"\x1b(?:\$[@B]|\([BJ])")
+_CONTROLS = re.compile("[\x80-\x9f]")
+_THREAD_INDEX_ROOT = 22  #: bytes of Thread-Index that all mails of a conversation share (MS-OXOMSG 2.2.1.3)
+
+
+class RawHeaders(email.policy.Compat32):
+    """The standard library's policy for mails as they are; raw 8-bit bytes are decoded by what they look like."""
+
+    def header_fetch_parse(self, name: str, value: str) -> str:
+        """A header's value, of parts too, on one line: a parameter such as a boundary may be folded.
+
+        Cut to what mails really hold, before any expression or the standard library goes through it.
+        Without zero bytes, over which the standard library stumbles in the name of a character set, and without
+        spaces and quotes around an encoding, which it doesn't know then.
+        """
+        name = name.lower()
+        value = value[: _LONGEST_LIST if name in _LISTS else _LONGEST]
+        if name in _PARAMETRIZED:
+            value = ";".join(value.split(";", _MOST_PARAMETERS)[:_MOST_PARAMETERS])
+        value = repaired(_FOLD.sub("", value)).replace("\0", "")
+        return value.strip(" \t\"';") if name == "content-transfer-encoding" else value
+
+
+class Headers:
+    """Header values as a reader sees them; the first one of a name counts, as mail programs show it."""
+
+    def __init__(self, message: Message) -> None:
+        self._policy = message.policy
+        self._sent: dict[str, list[str]] = {}
+        for name, value in message.raw_items():
+            self._sent.setdefault(name.lower(), []).append(value)
+        self._raw: dict[str, list[str]] = {}
+
+    def raw(self, name: str) -> list[str]:
+        """The values of a header, as they stand."""
+        if name not in self._raw:
+            sent = self._sent.get(name, ())[:_MOST_ALIKE]
+            self._raw[name] = [self._policy.header_fetch_parse(name, value) for value in sent]
+        return self._raw[name]
+
+    def text(self, name: str) -> str:
+        """The first value, decoded to one line; empty where there is none."""
+        values = self.raw(name)
+        return readable(values[0]) if values else ""
+
+    def addresses(self, name: str) -> tuple[str, ...]:
+        """`Name <address>` or the bare address, in order."""
+        found: list[str] = []
+        unfolded = [_SPACES.sub(" ", value).strip() for value in self.raw(name)]
+        unfolded = [_VEILED.sub(r"\1@\2", value) for value in unfolded]
+        for words, address in (one for value in unfolded for one in _addressed(value)):
+            words, address = readable(words), readable(address)
+            if address and words and words != address:
+                found.append(f"{words} <{address}>")
+            elif address or words:
+                found.append(address or words)
+        if not found and (whole := self.text(name)):
+            found.append(whole)
+        return tuple(found)
+
+    def ids(self, name: str) -> tuple[str, ...]:
+        """Message-IDs without their brackets, in order, each once."""
+        whole = " ".join(self.raw(name))[:_LONGEST_LIST]
+        found = _MESSAGE_ID.findall(whole)
+        if not found and _BROKEN_ID.fullmatch(whole.strip()):
+            found = ["".join(whole.split()).strip("<>")]
+        elif not found and all("@" in word for word in whole.split()):  # else "ann@x.org's message of Friday"
+            found = [word.strip("<>,;") for word in whole.split()]
+        elif len(found) > 1 and (people := set(_FROM_WHOM.findall(_SPACES.sub(" ", whole)))):
+            found = [one for one in found if one not in people] or found
+        return tuple(dict.fromkeys(found))
+
+
+def _addressed(value: str) -> list[tuple[str, str]]:
+    """(name, address) of each recipient; where a quote or a comma is missing, as far as the addresses tell them."""
+    try:
+        read = getaddresses([value])
+    except RecursionError:  # a thousand brackets
+        read = []
+    plain = _SPACED_DOT.sub(r"\1", _ASIDES.sub(" ", value))
+    known = {"".join(address.split()) for _, address in read}
+    if known.issuperset(_ANGLED.findall(plain) or _BARE.findall(plain)):
+        return read
+    found, reached = [], 0
+    for match in _ANGLED.finditer(value):
+        before = value[reached : match.start()]
+        found += [("", address) for address in _BARE.findall(before)]
+        found.append((_BARE.sub("", before).strip(" ,;\"'"), match[1]))
+        reached = match.end()
+    rest = _BARE.findall(value[reached:])
+    name = _BARE.sub("", value).strip(" ,;\"'") if len(rest) == 1 and not found else ""
+    return found + [(name, address) for address in rest]
+
+
+def repaired(value: str) -> str:
+    """A header with raw 8-bit bytes in it, decoded by what they look like."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raw = value.encode("utf-8", "surrogateescape")
+        try:
+            return decode(raw, "header").text
+        except SourceError:
+            return raw.decode("latin-1")
+    return value
+
+
+def readable(value: str) -> str:
+    """Encoded words decoded, folding undone, control characters out."""
+    value = value[:_LONGEST]
+    pieces: list[str] = []
+    try:
+        decoded = decode_header(value) if "=?" in value else [(value, None)]
+    except (ValueError, binascii.Error, email.errors.HeaderParseError):
+        decoded = [(value, None)]
+    for words, charset in decoded:
+        if isinstance(words, str):
+            pieces.append(words)
+        else:
+            pieces.append(decoded_by(words, charset or "ascii")[0])
+    line = "".join(char if char.isprintable() or char.isspace() else "" for char in "".join(pieces))
+    return _SPACES.sub(" ", line).strip()
+
+
+def decoded_by(data: bytes, charset: str) -> tuple[str, str, float]:
+    """(text, encoding, confidence): by the declared character set, or by the bytes where it is missing or wrong."""
+    charset = _LABELS.get(charset.lower(), charset)
+    if charset and charset not in ("ascii", "us-ascii", "unknown-8bit", "x-unknown", "default"):
+        try:
+            text = data.decode(charset)
+            if (unsaid := _unsaid_utf8(data, text)) is not None:
+                return unsaid, "utf-8", 1.0
+            windows = _WINDOWS.get(codecs.lookup(charset).name)
+            return _windows(data, windows) if windows and _CONTROLS.search(text) else (text, charset, 1.0)
+        except UnicodeDecodeError:
+            if read := _nearly(data, codecs.lookup(charset).name):
+                return read
+        except (LookupError, ValueError):
+            pass
+    # A wrong declaration is common: look at the bytes instead.
+    try:
+        found = decode(data, "part")
+    except SourceError:
+        return data.decode("utf-8", "replace"), "utf-8", 0.0
+    return found.text, found.encoding, found.confidence
+
+
+def _unsaid_utf8(data: bytes, text: str) -> str | None:
+    """UTF-8 that is declared as something else and could be that `text` too, as in the source of a mail that was copied
+    from a web page.
+
+    By chance bytes of other encodings look like one letter of UTF-8, hardly like two. One is believed where it is of
+    Western Europe: its first byte is no letter that others of those marks follow.
+    """
+    if data.isascii():
+        return None
+    try:
+        read = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    letters = [char for char in read if char > "\x7f"]
+    if len(text) == len(data):  # a byte a letter
+        return read if len(letters) > 1 or "\xc0" <= letters[0] <= "\xff" else None
+    return read if len(letters) > 1 and max(letters) > "\u07ff" else None
+
+
+def _nearly(data: bytes, encoding: str) -> tuple[str, str, float] | None:
+    """Bytes that the declared encoding can't read all of, by one that holds more, or but for a few damaged letters."""
+    if encoding in _WINDOWS.values():
+        return _windows(data, encoding)
+    wider = _SUPERSETS.get(encoding, encoding)
+    if encoding == "iso2022_jp":  # letters of Microsoft's tables, such as numbers in circles, which EUC has a place for
+        data = _ESCAPES.sub(b"", _JAPANESE.sub(lambda found: bytes(byte | 0x80 for byte in found[1]), data))
+        wider = "euc_jis_2004"
+    try:
+        return data.decode("utf-8"), "utf-8", 1.0
+    except UnicodeDecodeError:
+        text = data.decode(wider, "replace")
+    letters = sum(char > "\x7f" for char in text)
+    return (text, wider, 0.9) if text.count("\ufffd") * 10 <= letters else None
+
+
+def _windows(data: bytes, encoding: str) -> tuple[str, str, float]:
+    """Bytes with some that no ISO part has letters for: UTF-8 that doesn't say so, else of this code page."""
+    try:
+        return data.decode("utf-8"), "utf-8", 1.0
+    except UnicodeDecodeError:
+        # What the code page has no letters for is kept as it is.
+        letters = (bytes([byte]).decode(encoding, "ignore") or chr(byte) for byte in data)
+        return "".join(letters), encoding, 1.0
+
+
+def topic_of(subject: str) -> str:
+    """The subject without Re:, AW:, Fwd: and [tags], in one case.
+
+    >>> topic_of("RE: [dev-list] Aw: Fwd: Release plan (was: Lunch)")
+    'release plan'
+    """
+    rest = _SPACES.sub(" ", subject).strip()
+    while True:
+        shorter = rest
+        if mark := _REPLY_MARK.match(shorter):
+            shorter = shorter[mark.end() :].strip()
+        if (tag := _TAG.match(shorter)) and tag.end() < len(shorter.rstrip()):
+            shorter = shorter[tag.end() :].strip()
+        if shorter == rest:
+            break
+        rest = shorter
+    return (_WAS.sub("", rest).strip() or rest).casefold()
+
+
+def answers(subject: str) -> bool:
+    """Whether the subject says that the mail is a reply (a forward begins something new)."""
+    rest = subject.strip()
+    while (tag := _TAG.match(rest)) and tag.end() < len(rest):
+        rest = rest[tag.end() :].strip()
+    return bool(_ANSWER_MARK.match(rest))
+
+
+def email_of(headers: Headers, sender: str, attachments: tuple[Attachment, ...], own: str) -> Email:
+    """What the headers say. The thread is what this mail alone tells: the library's threads are made of all.
+
+    `sender` is who wrote it; `own` are the mail's own words: copies are told by them, since lists add footers and
+    programs wrap quotes anew.
+    """
+    subject = headers.text("subject")
+    to, cc = headers.addresses("to"), headers.addresses("cc")
+    people = {match for one in (sender, *headers.addresses("from"), *to, *cc) for match in _ADDRESS.findall(one)}
+    # Old programs write "In-Reply-To: your mail of … <ann@example.org>": an address, not a message.
+    in_reply_to = tuple(one for one in headers.ids("in-reply-to") if one not in people)
+    references = headers.ids("references")
+    message_id = next(iter(headers.ids("message-id")), "")
+    if not references and not in_reply_to and (conversation := _conversation(headers.text("thread-index"))):
+        in_reply_to = (conversation,)
+    date = _date(headers)
+    thread = next(iter((*references, *in_reply_to)), message_id)
+    if not thread:
+        basis = topic_of(subject) or f"{sender} {date} {own}"
+        thread = f"subject-{hashlib.sha256(basis.encode('utf-8', 'replace')).hexdigest()[:16]}"
+    identity = message_id or f"{sender}\0{date}\0{subject}"
+    content = _BETWEEN_WORDS.sub("", own).casefold()
+    return Email(
+        subject=subject,
+        sender=sender,
+        to=to,
+        cc=cc,
+        date=date,
+        message_id=message_id,
+        in_reply_to=in_reply_to,
+        references=references,
+        thread_id=thread,
+        attachments=attachments,
+        topic=topic_of(subject),
+        is_answer=answers(subject),
+        fingerprint=hashlib.sha256(f"{identity}\0{content}".encode("utf-8", "replace")).hexdigest()[:32],
+    )
+
+
+def _conversation(thread_index: str) -> str:
+    """An id that Outlook's mails of one conversation share; empty where there is none."""
+    try:
+        data = base64.b64decode(thread_index, validate=False)
+    except (binascii.Error, ValueError):
+        return ""
+    return f"{data[:_THREAD_INDEX_ROOT].hex()}@thread-index" if len(data) >= _THREAD_INDEX_ROOT else ""
+
+
+def _date(headers: Headers) -> str | None:
+    """The Date header; where it is missing or nonsense, when the mail was last received."""
+    received = [value.rsplit(";", 1)[-1] for value in headers.raw("received")[:1]]
+    values = (*headers.raw("date"), *headers.raw("resent-date"), *received)
+    return next((moment for value in values if (moment := moment_of(value[:_LONGEST_DATE])) is not None), None)
+
+
+_PERSON = re.compile(r"(?P<name>.*\S)\s*<(?P<address>[^<>]+)>")
+#: "'Ann Lee' via Dev": Google Groups, Mailman's from_is_list, groups.io, B4.
+_VIA = re.compile(r"['\"]?(?P<name>.*?\S)['\"]?\s+via\s+\S", re.I)
+#: The writer's address inside the list's: of lists of the IETF, and of groups.io.
+_INSIDE = re.compile(
+    r"(?P<local>[^\s=@]+)=40(?P<host>[\w.-]+)@dmarc\.ietf\.org|(?P<user>[^\s=@]+)=(?P<site>[\w.-]+\.\w+)@groups\.io",
+    re.I,
+)
+
+
+def writer_of(headers: Headers) -> str:
+    """`Name <address>` of who wrote it; as From has it where no list stands before them, or nothing tells them."""
+    shown = next(iter(headers.addresses("from") or headers.addresses("sender")), "")
+    person = _PERSON.fullmatch(shown)
+    address = person["address"] if person else shown
+    via = _VIA.match(person["name"]) if person else None
+    if inside := _INSIDE.fullmatch(address):
+        own = f"{inside['local'] or inside['user']}@{inside['host'] or inside['site']}"
+        name = via["name"] if via else person["name"] if person else ""
+        return f"{name} <{own}>" if name else own
+    if via is None:
+        return shown
+    told = [one for name in ("x-original-from", "x-original-sender") for one in headers.addresses(name)]
+    if not told and _is_list(headers, address):
+        others = [one for one in headers.addresses("reply-to") if _address(one) != address.casefold()]
+        named = [one for one in (*others, *headers.addresses("cc")) if _is_named(one, via["name"])]
+        told = named or (others if len(others) == 1 else [])
+    if not told or _address(told[0]) == address.casefold():
+        return shown
+    return told[0] if _PERSON.fullmatch(told[0]) else f"{via['name']} <{told[0]}>"
+
+
+def _is_list(headers: Headers, address: str) -> bool:
+    written_to = _addresses((*headers.addresses("to"), *headers.addresses("cc")))
+    return bool(headers.raw("list-id") or headers.raw("list-post")) or address.casefold() in written_to
+
+
+def _is_named(person: str, name: str) -> bool:
+    """Whether it is somebody of this name; where a mail has none, lists take what stands before the `@`."""
+    found = _PERSON.fullmatch(person)
+    own = found["name"] if found else person.partition("@")[0]
+    return "@" in person and own.casefold() == name.casefold()
+
+
+def _addresses(people: Iterable[str]) -> set[str]:
+    return {_address(one) for one in people}
+
+
+def _address(person: str) -> str:
+    found = _PERSON.fullmatch(person)
+    return (found["address"] if found else person).casefold()

@@ -1,0 +1,220 @@
+"""Mails: `.eml`, by the standard library, and what else is one mail in a file: Outlook's `.msg`, Apple's `.emlx`.
+
+The text is the body: the plain part where there is one, else the HTML part as text, then what the attachments say,
+each under a heading. Quoted lines and the signature stay in the text and are excluded from the index. Headers go to
+`Document.email`; the subject is the title.
+"""
+
+from __future__ import annotations
+
+import email
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from ...errors import SourceError
+from ...models import ATTACHMENT_HEADING, Block, Document, Excluded, Heading, SourceFile
+from ..base import Parser
+from ..metadata import cut_at_sentence, iso_of_ns, title_from_name
+from .body import Body, MailPart, Part
+from .cleaning import excluded_of, own_words
+from .headers import Headers, RawHeaders, email_of, writer_of
+from .outlook import is_outlook, mail_of
+
+_SPACES = re.compile(r"\s+")
+_END_OF_HEADERS = re.compile(rb"\r?\n\r?\n|\r\r")
+_SPACED_NAME = re.compile(rb"^([!-9;-~]{2,60})[ \t]+:", re.M)
+#: Apple's: the mail's bytes on a line of their own; a list of properties follows the mail.
+_COUNTED = re.compile(rb"[ \t]*(\d{1,12})[ \t]*\r?\n(?=[!-9;-~]{1,70}[ \t]*:|>?From )")
+_PROPERTIES = re.compile(rb"\s*(?:<\?xml\b|\Z)")
+#: What ends the line of a header before, in programs and by hands that lose the spaces in front of it.
+_UNFOLDED = re.compile(
+    rb"^(?==\?[\w-]{2,30}\?[bq]\?|(?:boundary|charset|delsp|filename|format|micalg|name|protocol|report-type|type)\*?=)",
+    re.M | re.I,
+)
+_UNFOLDED_BOUNDARY = re.compile(rb"^content-type:[^\n]*;[ \t\r]*\n(?=boundary=)", re.M | re.I)  #: of parts too
+_FROM_LINE = re.compile(rb"^>?From [^\n]*\n")
+_ATTACHMENT_CHARACTERS = 1_000_000  #: of text that a mail's attachments may add
+_DEPTH = 3  #: how deep mails inside mails are read
+_TELLING = ("from", "mime-version", "content-type")  #: no chance has bytes of something else begin with those
+_LIST_ITEM = re.compile(r"(?:[-*•]|\d{1,3}[.)])\s+\S")
+
+
+class EmailParser:
+    """RFC 5322 and MIME as mail programs really write them. Raises `SourceError(reason="not_a_mail")`.
+
+    `parsers` gives the registry of formats, for attachments.
+    """
+
+    extensions: tuple[str, ...] = (".eml", ".emlx", ".msg")
+
+    def __init__(self, parsers: Callable[[], Mapping[str, Parser]] = dict, *, depth: int = 0) -> None:
+        self._parsers = parsers
+        self._depth = depth
+
+    def parse(self, source: SourceFile, data: bytes) -> Document:
+        """One mail."""
+        message = email.message_from_bytes(_tidied(_as_sent(data, source.file_path)), MailPart, policy=RawHeaders())
+        headers = Headers(message)
+        if not message.keys() or (b"\0" in data[:2000] and not any(map(headers.raw, _TELLING))):
+            raise SourceError(
+                f"'{source.file_path}' has no mail headers.", hint="Export it again as .eml.", reason="not_a_mail"
+            )
+        body = Body(message)
+        excluded = excluded_of(body.text)
+        new = own_words(body.text, excluded)
+        header = email_of(headers, writer_of(headers), tuple(part.attachment for part in body.parts), new)
+        whole = _Whole(body.text, list(_blocks(body.text)), list(excluded))
+        notes = ["broken MIME"] if body.broken else []
+        for part in body.parts:
+            notes += self._attach(whole, source, part)
+        if header.subject and not whole.text.strip():  # all subject, or a picture
+            whole = _Whole(header.subject, list(_blocks(header.subject)), [])
+        return Document(
+            file_path=source.file_path,
+            product=source.product,
+            component=source.component,
+            kind="email",
+            file_type=next((one for one in self.extensions if source.file_path.lower().endswith(one)), ".eml"),
+            title=header.subject or title_from_name(source.file_path),
+            text=whole.text,
+            headings=tuple(whole.headings),
+            blocks=tuple(whole.blocks),
+            excluded=tuple(whole.excluded),
+            encoding=body.encoding,
+            encoding_confidence=body.confidence,
+            summary=cut_at_sentence(_SPACES.sub(" ", new[:2_000]).strip(), 300),
+            last_modified=header.date or iso_of_ns(source.mtime_ns),
+            size=source.size,
+            mtime_ns=source.mtime_ns,
+            title_in_text=bool(header.subject),
+            email=header,
+            notes=tuple(notes),
+        )
+
+    def _attach(self, whole: _Whole, source: SourceFile, part: Part) -> list[str]:
+        """Append what an attachment says; returns notes about what couldn't be read."""
+        name, parsers = part.attachment.filename, self._parsers()
+        extension = next((one for one in part.extensions if one in parsers), "")
+        parser = parsers.get(extension)
+        if parser is None or len(whole.text) > _ATTACHMENT_CHARACTERS:
+            return []
+        if extension in self.extensions:
+            if self._depth >= _DEPTH:
+                return []
+            parser = EmailParser(self._parsers, depth=self._depth + 1)
+        try:
+            inner = parser.parse(
+                replace(source, file_path=f"{source.file_path}/{name}", size=len(part.data)), part.data
+            )
+        except Exception as error:  # an attachment that can't be read must not cost the mail
+            why = error.reason if isinstance(error, SourceError) else type(error).__name__
+            return [f"attachment {name} wasn't read: {why}"]
+        if inner.text.strip():
+            whole.append(f"{ATTACHMENT_HEADING}{name}", inner)
+        return []
+
+
+@dataclass(slots=True)
+class _Whole:
+    """A mail's text growing by what its attachments say."""
+
+    text: str
+    blocks: list[Block]
+    excluded: list[Excluded]
+    headings: list[Heading] = field(default_factory=list)
+
+    def append(self, title: str, inner: Document) -> None:
+        """Add a heading and the document under it, headings one level down."""
+        self.text += "\n\n" if self.text else ""
+        start, line = len(self.text), self.text.count("\n") + 1
+        self.headings.append(Heading(1, title, line, start))
+        self.blocks.append(Block("heading", start, start + len(title)))
+        self.text += f"{title}\n\n"
+        offset, lines = len(self.text), line + 1
+        mail = inner.email
+        if mail is not None:
+            about = "\n".join(
+                f"{name}: {value}"
+                for name, value in (("From", mail.sender), ("Date", mail.date or ""), ("Subject", mail.subject))
+                if value
+            )
+            self.text += f"{about}\n\n"
+            offset, lines = len(self.text), lines + about.count("\n") + 2
+        text = inner.text[:_ATTACHMENT_CHARACTERS]
+        self.text += text
+        for heading in inner.headings:
+            if heading.start < len(text):
+                self.headings.append(
+                    Heading(min(6, heading.level + 1), heading.text, heading.line + lines, heading.start + offset)
+                )
+        for span in inner.excluded:
+            if span.end <= len(text):
+                self.excluded.append(Excluded(span.start + offset, span.end + offset, span.reason))
+        for block in inner.blocks:
+            if block.end <= len(text):
+                header_end = None if block.header_end is None else block.header_end + offset
+                self.blocks.append(Block(block.kind, block.start + offset, block.end + offset, header_end))
+
+
+def _as_sent(data: bytes, name: str) -> bytes:
+    """The mail that a program has put into a file of its own making."""
+    if is_outlook(data):
+        return mail_of(data, name)
+    if counted := _COUNTED.match(data):
+        end = counted.end() + int(counted[1])
+        if not _PROPERTIES.match(data, end):  # whose lines have other ends than when it was counted
+            found = data.rfind(b"<?xml ", counted.end())
+            end = found if found >= 0 else len(data)
+        return data[counted.end() : end]
+    return data
+
+
+def _tidied(data: bytes) -> bytes:
+    """Without blank lines and `From ` lines in front; header names right before their colons (RFC 5322, 4.5.8), and
+    spaces before what continues a header; of UTF-16 with its mark, which no mail is sent in, the same as UTF-8."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        data = data.decode("utf-16", "replace").encode("utf-8", "replace")
+    data = _FROM_LINE.sub(b"", data.lstrip(b"\r\n").removeprefix(b"\xef\xbb\xbf"), count=1)
+    if b"\nboundary=" in data:
+        data = _UNFOLDED_BOUNDARY.sub(rb"\g<0> ", data)
+    end = _END_OF_HEADERS.search(data)
+    headers = data[: end.start()] if end else data
+    tidy = _UNFOLDED.sub(b" ", _SPACED_NAME.sub(rb"\1:", headers))
+    return tidy + data[len(headers) :]
+
+
+def _blocks(text: str) -> Iterator[Block]:
+    """Runs of lines of one kind: paragraphs, lists, tables, and quotes by their depth."""
+    offset, start, kind, depth, end, rows = 0, -1, "", 0, 0, 0
+    for line in [*text.split("\n"), ""]:
+        here, quoted = _kind_of(line)
+        if start >= 0 and (here != kind or quoted != depth):
+            yield _block(text, kind, start, end, rows)
+            start = -1
+        if here:
+            if start < 0:
+                start, kind, depth, rows = offset, here, quoted, 0
+            rows += 1
+            end = offset + len(line)
+        offset += len(line) + 1
+    if start >= 0:
+        yield _block(text, kind, start, end, rows)
+
+
+def _block(text: str, kind: str, start: int, end: int, rows: int) -> Block:
+    if kind == "table" and rows > 1:
+        return Block("table", start, end, text.index("\n", start) + 1)
+    return Block("quote" if kind == "quote" else "list" if kind == "list" else "paragraph", start, end)
+
+
+def _kind_of(line: str) -> tuple[str, int]:
+    """(kind of the line, empty for a blank one; how deep it is quoted)."""
+    bare = line.strip()
+    if not bare:
+        return "", 0
+    if bare.startswith(">"):
+        return "quote", bare.count(">", 0, len(bare) - len(bare.lstrip("> \t\xa0")))
+    if bare.startswith("|") and bare.endswith("|") and len(bare) > 1:
+        return "table", 0
+    return ("list", 0) if _LIST_ITEM.match(bare) else ("paragraph", 0)

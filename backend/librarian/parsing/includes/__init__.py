@@ -1,0 +1,1 @@
+"""Included files, put into the text of the page that includes them."""

@@ -1,0 +1,228 @@
+"""Markdown: `.md`, `.markdown`, `.mdx`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from ..models import Block, Document, Excluded, Link, SourceFile
+from .encoding import decode
+from .front_matter import read_front_matter
+from .markdown_blocks import BlockScanner
+from .markdown_inline import markup_spans, role_targets, silent_spans
+from .markdown_notes import told_apart
+from .mdx import IMPORT_LINE, is_mdx, mdx_spans, paired_tags
+from .metadata import doc_type_of, given_doc_type, given_language, modified_of, summary_of, tags_of, title_of, without
+from .plain_text import plain
+from .spans import Inside, InsideCodeSpan, code_blocks
+
+_LINK = re.compile(
+    r"(?<!!)\[((?:[^\[\]\n]|\n(?!\n)|\[[^\[\]\n]*\]|!\[[^\[\]\n]*\]\([^()\n]*\)){1,400}?)\]\(\s*(?:<([^<>\n]+)>|([^\s()<>]+(?:\([^\s()]*\)[^\s()]*)*))(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'))?\s*\)"
+)
+_REFERENCE_LINK = re.compile(r"(?<![!\]])\[([^\[\]]{1,400})\]\[([^\[\]\n]{0,200})\]")
+_NAME = re.compile(r"\[([^\[\]]{1,200})\]")
+_DEFINITION = re.compile(r"^ {0,3}\[([^\[\]\n]{1,200})\]:[ \t]*<?([^\s<>]+)>?", re.M)
+#: Hugo's `[words]({{< ref "page.md" >}})` and Jekyll's `[words]({% link folder/page.md %})`.
+_TEMPLATE_LINK = re.compile(
+    r"(?<!!)\[([^\[\]\n]{1,400})\]\(\s*(?:\{\{[<%]\s*(?:rel)?ref\s+|\{%-?\s*link\s+)[\"'`]?([^\s\"'`{}%<>]+)[^(){}\n]*\}\}?[^()\n]{0,200}\)"
+)
+#: `[[Page#Heading|words]]`; embedded files are none.
+_WIKI_LINK = re.compile(
+    r"(?<!!)\[\[(?=[^\s|])([^\[\]|#\n\\]{1,200})(?:#[^\[\]|\n]{0,200})?(?:\\?\|([^\[\]\n]{1,200}))?\]\]"
+)
+#: MyST's roles whose words, or what stands in angle brackets, name a page or one of its labels.
+_ROLE = re.compile(r"\{(?:ref|doc|any|numref|std:ref|std:doc)\}`([^`<>\n]*?)\s*(?:<([^`<>\n]+)>)?`")
+_LABEL = re.compile(r"^\(([\w.:/-][\w.:/ -]*)\)=[ \t]*$", re.M)
+
+
+def links_in(text: str, start: int, code: Inside) -> list[Link]:
+    """The links from `start` on outside blocks of code, by their place."""
+    found = [link for link in _found(text, start) if link.start not in code]
+    return sorted(found, key=lambda link: link.start)
+
+
+def labels_in(text: str, start: int, code: Inside) -> tuple[str, ...]:
+    """MyST's targets, by which other pages refer to places in this one."""
+    if ")=" not in text:
+        return ()
+    return tuple(match.group(1) for match in _LABEL.finditer(text, start) if match.start() not in code)
+
+
+def links_told(text: str, start: int) -> Callable[[str], str]:
+    """Takes the brackets off links that name what the page defines elsewhere, `[1.2.0] - 2026-05-01`."""
+    if "]:" not in text:
+        return str
+    defined = {match.group(1).casefold() for match in _DEFINITION.finditer(text, start)}
+
+    def shown(name: re.Match[str]) -> str:
+        return name.group(1) if name.group(1).casefold() in defined else name.group()
+
+    return lambda words: _NAME.sub(shown, words)
+
+
+def _found(text: str, start: int) -> Iterator[Link]:
+    if "](" in text:
+        yield from _shown(_LINK.finditer(text, start))
+        if "{%" in text or "{{" in text:
+            yield from _shown(_TEMPLATE_LINK.finditer(text, start))
+    if "][" in text and "]:" in text:
+        targets = {match.group(1).casefold(): match.group(2) for match in _DEFINITION.finditer(text, start)}
+        for match in _REFERENCE_LINK.finditer(text, start):
+            target = targets.get((match.group(2) or match.group(1)).casefold())
+            if target and (words := plain(match.group(1))):
+                yield Link(words, target, match.start())
+    if "[[" in text:
+        for match in _WIKI_LINK.finditer(text, start):
+            yield Link(plain(match.group(2) or match.group(1)), match.group(1).strip(), match.start())
+    if "}`" in text:
+        for match in _ROLE.finditer(text, start):
+            words, target = match.groups()
+            yield Link(plain(words) if target else "", target or words, match.start())
+
+
+def _shown(matches: Iterator[re.Match[str]]) -> Iterator[Link]:
+    for match in matches:
+        if words := plain(match.group(1)):
+            yield Link(words, next(filter(None, match.groups()[1:])), match.start())
+
+
+_SHORTCODE = re.compile(r"\{\{([<%])(?!\s*/\*)")
+_COMMENT_OPENING = re.compile(r"\{\{[<%]\s*comment\s*[>%]\}\}")
+_COMMENT_CLOSING = re.compile(r"\{\{[<%]\s*/\s*comment\s*[>%]\}\}")
+_MAX_SHORTCODE = 4_000  #: characters
+_OPENING = 4_000  #: characters of a page without headings in which its title may stand
+#: Arguments of a shortcode that a reader sees; they stay in the index.
+_SHOWN = re.compile(
+    r"(?:\b(?:text|title|caption|alt|name|header)\s*=\s*|(?<![=\w\"])(?<!=\s))\"([^\"]*[^\W\d_][^\"]*)\""
+)
+_NAME_OF_CODE = re.compile(
+    r"\s*(heading|glossary_tooltip|figure|tab|table|caption|button|card|admonition|alert|callout|details|version-check)\b"
+)
+
+
+class MarkdownParser:
+    """CommonMark with GitHub's tables, front matter, Hugo shortcodes and MDX; R Markdown and Quarto."""
+
+    extensions: tuple[str, ...] = (".md", ".markdown", ".mdx", ".mkd", ".qmd", ".rmd")
+
+    def parse(self, source: SourceFile, data: bytes) -> Document:
+        decoded = decode(data, source.file_path)
+        text = decoded.text
+        front = read_front_matter(text)
+        mdx = source.extension == ".mdx"
+        scanner, blocks, code = _scanned(text, front.end, mdx=mdx)
+        if not mdx and _is_mdx(text, front.end, scanner, code):
+            mdx = True
+            scanner, blocks, code = _scanned(text, front.end, mdx=mdx)
+        told = links_told(text, front.end)
+        headings = [replace(one, text=told(one.text)) if "[" in one.text else one for one in scanner.headings]
+        excluded = _excluded(text, front.end, scanner, code, mdx=mdx)
+        # A page that shows nothing but what it includes, or nothing at all, is found by its front matter.
+        if front.end and without(text, front.end, len(text), excluded).strip():
+            excluded.insert(0, Excluded(0, front.end, "front_matter"))
+        elif front.end:
+            blocks = [Block("other", 0, len(text[: front.end].rstrip()))]
+        opening = text[front.end : headings[0].start if headings else front.end + _OPENING]
+        title, in_text = title_of(front.values, headings, source.file_path, opening)
+        return Document(
+            file_path=source.file_path,
+            product=source.product,
+            component=source.component,
+            kind="document",
+            file_type=source.extension,
+            title=title,
+            text=text,
+            headings=tuple(headings),
+            blocks=tuple(blocks),
+            excluded=tuple(excluded),
+            links=tuple(links_in(text, front.end, code)),
+            labels=labels_in(text, front.end, code),
+            doc_type=given_doc_type(front.values) or doc_type_of(source.file_path, title, text, front.end),
+            language=given_language(front.values),
+            tags=tags_of(front.values),
+            encoding=decoded.encoding,
+            encoding_confidence=decoded.confidence,
+            summary=told(summary_of(text, blocks, front.values, excluded)),
+            last_modified=modified_of(front.values, source.mtime_ns),
+            size=source.size,
+            mtime_ns=source.mtime_ns,
+            title_in_text=in_text,
+            front_matter=front.values,
+            notes=(front.note,) if front.note else (),
+        )
+
+
+def _scanned(text: str, start: int, *, mdx: bool) -> tuple[BlockScanner, list[Block], Inside]:
+    """What stands in the lines from `start` on, its blocks, and where code is."""
+    scanner = BlockScanner(text, start, mdx=mdx).scan()
+    blocks = told_apart(text, scanner.blocks)
+    return scanner, blocks, Inside(code_blocks(text, blocks))
+
+
+def _is_mdx(text: str, start: int, scanner: BlockScanner, code: Inside) -> bool:
+    if "{/*" not in text and "import " not in text:
+        return False
+    silent = Inside((first, last) for first, last, _ in silent_spans(text, start))
+    return is_mdx(text, start, code, InsideCodeSpan(text, scanner.blocks), silent)
+
+
+def _excluded(text: str, start: int, scanner: BlockScanner, code: Inside, *, mdx: bool) -> list[Excluded]:
+    """Comments, shortcodes and MDX statements outside code; sorted, without overlap."""
+    found: list[tuple[int, int, str]] = []
+    if "{{<" in text or "{{%" in text:  # Hugo sees to them in code spans too
+        found += _comment_shortcodes(text, start)
+        for opening in _SHORTCODE.finditer(text, start):
+            closing = f"{opening.group(1).replace('<', '>')}}}}}"
+            end = text.find(closing, opening.end(), opening.end() + _MAX_SHORTCODE)
+            if end >= 0:
+                found += _markup_of(text, opening.start(), end + len(closing))
+    others = list(markup_spans(text, start))
+    if "import " in text:
+        others += [(match.start(), match.end(), "shortcode") for match in IMPORT_LINE.finditer(text, start)]
+    if mdx:
+        others += mdx_spans(text, start, code)
+    elif "</" in text:
+        others += paired_tags(text, start, code)
+    spans_of_code = InsideCodeSpan(text, scanner.blocks)
+    others += _comments(text, start, code, spans_of_code)
+    found += [span for span in others if span[0] not in spans_of_code]
+    found += [target for role, target in role_targets(text, start) if role not in spans_of_code]
+    found += [(first, last, "admonition") for first, last in scanner.markers]
+    found.sort(key=lambda span: (span[0], -span[1]))
+    spans: list[Excluded] = []
+    reached = start
+    for first, last, reason in found:
+        if first >= reached and first not in code:
+            spans.append(Excluded(first, last, reason))
+            reached = last
+    return spans
+
+
+def _comments(text: str, start: int, *code: Inside | InsideCodeSpan) -> Iterator[tuple[int, int, str]]:
+    while (begin := text.find("<!--", start)) >= 0:
+        start = begin + 4
+        if not any(begin in known for known in code):
+            end = text.find("-->", start)
+            if end < 0:
+                return
+            start = end + 3
+            yield begin, start, "comment"
+
+
+def _comment_shortcodes(text: str, start: int) -> Iterator[tuple[int, int, str]]:
+    while opening := _COMMENT_OPENING.search(text, start):
+        closing = _COMMENT_CLOSING.search(text, opening.end())
+        if closing is None:
+            return
+        start = closing.end()
+        yield opening.start(), start, "comment"
+
+
+def _markup_of(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
+    """The parts of a shortcode that no reader sees; the words that it shows stay."""
+    if _NAME_OF_CODE.match(text, start + 3, end):
+        for shown in _SHOWN.finditer(text, start, end):
+            yield start, shown.start(1), "shortcode"
+            start = shown.end(1)
+    yield start, end, "shortcode"

@@ -1,0 +1,286 @@
+"""What is known about a document besides its text: title, tags, dates, type, summary."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import PurePosixPath
+
+from ..models import Block, Excluded, Heading
+from ..text.characters import ENDS_ALONE, ENDS_BEFORE_BLANK, whole_until
+from .plain_text import picture_words, plain
+
+SUMMARY_CHARACTERS = 300
+DOC_TYPES = frozenset({"api", "guide", "architecture", "reference", "readme", "documentation"})
+
+_OF_FOLDERS = frozenset({"index", "readme", "toc"})  #: files that are named after their folder
+_WORD_BREAKS = re.compile(r"[-_.\s]+")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_PICTURES = re.compile(r"^[ \t]*(?:\[?!\[|<).*", re.MULTILINE)  #: badges and logos that a page opens with
+_HTML_TITLE = re.compile(r"<h1\b[^<>]*>(.{0,1000}?)</h1>", re.S | re.I)
+#: Signs of a project's state, each a picture that is a link; and pictures alone.
+_BADGE = re.compile(
+    r"\[!\[[^\[\]]{0,200}\](?:\([^()]{0,400}\)|\[[^\[\]]{0,200}\])\](?:\([^()]{0,400}\)|\[[^\[\]]{0,200}\])"
+)
+_PICTURE = re.compile(r"!\[[^\[\]]{0,200}\](?:\([^()]{0,400}\)|\[[^\[\]]{0,200}\])")
+_OPENING = 4_000  #: characters in which such a heading is looked for
+_PROSE = 10  #: words before a page's first heading, from which on they are no caption or date
+_SENTENCE_END = re.compile(
+    rf"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)[{ENDS_BEFORE_BLANK}](?=[\"')\]]*\s)|[{ENDS_ALONE}]"
+)
+_LANGUAGE = re.compile(r"([A-Za-z]{2,3})(?:[-_][A-Za-z0-9]{2,8})*$")
+DATE_KEYS = ("updated", "lastmod", "last_modified", "date")
+
+#: By the file's name, its folders included; the first that matches holds.
+_TYPE_BY_NAME: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("readme", re.compile(r"(?:^|/)readme(?:[._-][^/]*)?$")),
+    ("api", re.compile(r"(?:^|[/_.-])(?:api|apis|openapi|swagger|rest|graphql)(?:[/_.-]|$)")),
+    ("architecture", re.compile(r"(?:^|[/_.-])(?:architecture|design|adr|internals|overview-?diagrams?)(?:[/_.-]|$)")),
+    (
+        "guide",
+        re.compile(
+            r"(?:^|[/_.-])(?:guides?|tutorials?|how-?to|howto|getting-?started|quick-?start|tasks|walkthroughs?|"
+            r"examples?|cookbook|setup|installation|install)(?:[/_.-]|$)"
+        ),
+    ),
+    (
+        "reference",
+        re.compile(
+            r"(?:^|[/_.-])(?:references?|ref|glossary|configuration|config|cli|commands?|spec|specs)(?:[/_.-]|$)"
+        ),
+    ),
+)
+
+#: By the title and the beginning of the text, where the name says nothing.
+_TYPE_BY_CONTENT: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("api", re.compile(r"\bAPI (?:reference|endpoints?)\b|^\s*(?:GET|POST|PUT|DELETE|PATCH) /\S", re.I | re.M)),
+    (
+        "architecture",
+        re.compile(r"\b(?:system|software|high-level) (?:architecture|design)\b|\barchitecture\b(?=.{0,80}\Z)", re.I),
+    ),
+    (
+        "guide",
+        re.compile(
+            r"\b(?:this (?:guide|tutorial)|step[- ]by[- ]step|getting started|how to|before you begin|prerequisites)\b",
+            re.I,
+        ),
+    ),
+    ("reference", re.compile(r"\b(?:this reference|reference (?:guide|manual|documentation)|list of all)\b", re.I)),
+)
+_CONTENT_SAMPLE = 2_000
+
+
+def title_of(
+    front_matter: Mapping[str, object], headings: Sequence[Heading], file_path: str, opening: str = ""
+) -> tuple[str, bool]:
+    """Title, and whether the document holds it: front matter, first level-1 heading, sole highest heading, file name.
+
+    Several headings below level 1, or one behind prose (`opening` is the markup before the first), name the parts of a
+    page whose title is its file's name, as wikis have it; unless that says nothing (`index`, `0042`). A readme may have
+    its project's name as a heading of HTML.
+    """
+    given = front_matter.get("title")
+    if isinstance(given, (str, int, float)) and not isinstance(given, bool) and (title := plain(str(given))):
+        return title, True
+    named = [heading for heading in headings if heading.text]
+    highest = min((heading.level for heading in named), default=0)
+    first, *others = [heading.text for heading in named if heading.level == highest] or [""]
+    if highest != 1 and _stem(file_path).lower() == "readme" and (name := _name_in_html(opening)):
+        return name, True
+    prose = _WORD.findall(_PICTURES.sub("", opening))
+    is_part = highest > 1 and (len(others) > 0 or len(prose) >= _PROSE)
+    if first and (not is_part or _says_nothing(_stem(file_path))):
+        return first, True
+    return title_from_name(file_path), False
+
+
+def _name_in_html(opening: str) -> str:
+    found = _HTML_TITLE.search(opening, 0, _OPENING)
+    return plain(found.group(1)) or picture_words(found.group(1)) if found else ""
+
+
+def title_from_name(file_path: str) -> str:
+    """A file name made readable; an index file is named after its folder.
+
+    >>> title_from_name("acme/auth/single-sign_on.md")
+    'Single sign on'
+    """
+    path, stem = PurePosixPath(file_path), _stem(file_path)
+    if stem.strip("_").lower() in _OF_FOLDERS and path.parent.name:
+        stem = path.parent.name if stem.strip("_").lower() != "readme" else f"{path.parent.name} {stem}"
+    words = _WORD_BREAKS.sub(" ", stem).strip() or path.name
+    return words[:1].upper() + words[1:]
+
+
+def _stem(file_path: str) -> str:
+    """A file's name without its endings."""
+    stem = PurePosixPath(file_path).name
+    while (suffix := PurePosixPath(stem).suffix) and 1 < len(suffix) <= 6 and not suffix[1:2].isdigit():
+        stem = stem[: -len(suffix)]
+    return stem
+
+
+def _says_nothing(stem: str) -> bool:
+    return stem.strip("_").lower() in _OF_FOLDERS or not any(map(str.isalpha, stem))
+
+
+def tags_of(front_matter: Mapping[str, object]) -> tuple[str, ...]:
+    """`tags` (or `keywords`) as a list or comma-separated, in order, without repeats."""
+    given = front_matter.get("tags", front_matter.get("keywords"))
+    if isinstance(given, str):
+        parts: Sequence[object] = given.split(",")
+    elif isinstance(given, Mapping):
+        parts = list(given)
+    elif isinstance(given, Sequence):
+        parts = given
+    else:
+        parts = [] if given is None else [given]
+    return tuple(dict.fromkeys(tag for part in parts if part is not None and (tag := _tag(part))))
+
+
+def _tag(given: object) -> str:
+    """A tag's words; Docusaurus may give them as `{label: …, permalink: …}`."""
+    if isinstance(given, Mapping):
+        given = next((given[key] for key in ("label", "name", "title") if given.get(key)), "")
+    return str(given).strip()
+
+
+def modified_of(front_matter: Mapping[str, object], mtime_ns: int) -> str:
+    """`updated`, `lastmod`, `last_modified` or `date` of front matter where one is a date, else the mtime."""
+    for key in DATE_KEYS:
+        value = front_matter.get(key)
+        if isinstance(value, str) and (found := parse_date(value)):
+            return found
+    return iso_of_ns(mtime_ns)
+
+
+def parse_date(value: str) -> str:
+    """ISO 8601 in UTC, or empty where it isn't a date."""
+    value = value.strip().replace("/", "-")
+    try:
+        moment = dt.datetime.fromisoformat(value)
+    except ValueError:
+        return ""
+    try:
+        return iso(moment)
+    except OverflowError:
+        return ""
+
+
+def iso(moment: dt.datetime) -> str:
+    """`2026-11-05T08:30:00Z`; a moment without a zone is taken as UTC."""
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(dt.UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20)
+
+
+def iso_of_ns(mtime_ns: int) -> str:
+    """A file's mtime as ISO 8601 in UTC."""
+    try:
+        return iso(dt.datetime.fromtimestamp(mtime_ns // 1_000_000_000, dt.UTC))
+    except (OverflowError, ValueError, OSError):
+        return "1970-01-01T00:00:00Z"
+
+
+def doc_type_of(file_path: str, title: str, text: str, start: int = 0) -> str:
+    """api | guide | architecture | reference | readme | documentation, by name, then by title and beginning."""
+    name = file_path.lower()
+    inner = name.split("/", 1)[1] if "/" in name else name
+    stem = inner.rsplit("/", 1)[-1]
+    for candidate in (stem, inner):
+        for kind, pattern in _TYPE_BY_NAME:
+            if pattern.search(candidate):
+                return kind
+    beginning = f"{title}\n{text[start : start + _CONTENT_SAMPLE]}"
+    for kind, pattern in _TYPE_BY_CONTENT:
+        if pattern.search(title) or pattern.search(beginning):
+            return kind
+    return "documentation"
+
+
+def given_doc_type(front_matter: Mapping[str, object]) -> str:
+    """`doc_type` of front matter where it is one of the types, else empty."""
+    given = str(front_matter.get("doc_type") or "").strip().lower()
+    return given if given in DOC_TYPES else ""
+
+
+def given_language(front_matter: Mapping[str, object]) -> str:
+    """`language` or `lang` of front matter where it is a code, else empty; script and region are dropped.
+
+    >>> given_language({"lang": "pt-BR"})
+    'pt'
+    """
+    given = front_matter.get("language") or front_matter.get("lang")
+    code = _LANGUAGE.match(str(given or "").strip())
+    return code.group(1).lower() if code else ""
+
+
+def summary_of(
+    text: str, blocks: Sequence[Block], front_matter: Mapping[str, object], excluded: Sequence[Excluded] = ()
+) -> str:
+    """The first sentences of prose, at most 300 characters, cut at a sentence where there is one."""
+    given = front_matter.get("description", front_matter.get("summary"))
+    if isinstance(given, str) and (words := plain(given)):
+        return cut_at_sentence(words, SUMMARY_CHARACTERS)
+    collected = ""
+    for block in blocks[:60]:
+        if block.kind != "paragraph":
+            if collected and block.kind == "heading":
+                break
+            continue
+        piece = without(text, block.start, min(block.end, block.start + 4 * SUMMARY_CHARACTERS), excluded)
+        if "![" in piece:
+            piece = _BADGE.sub(" ", piece)
+            if not _PICTURE.sub("", piece).strip():
+                continue
+        piece = plain(piece)
+        if sum(map(_is_written, piece)) < max(12, len(piece) // 2):
+            continue  # badges, directives, rules
+        collected = f"{collected} {piece}".strip()
+        if len(collected) >= SUMMARY_CHARACTERS // 2:
+            break
+    return cut_at_sentence(collected, SUMMARY_CHARACTERS)
+
+
+def _is_written(char: str) -> bool:
+    """A letter, or a vowel's sign of a script that writes these beside its letters."""
+    return char.isalpha() or (char > "\x7f" and unicodedata.category(char)[0] == "M")
+
+
+def cut_at_sentence(text: str, limit: int) -> str:
+    """The whole sentences that fit into `limit` characters; else whole words and an ellipsis."""
+    if len(text) <= limit:
+        return text
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, 0, limit)]
+    if ends and ends[-1] >= limit // 4:
+        return text[: ends[-1]]
+    space = text.rfind(" ", 0, limit)
+    return text[: space if space > limit // 2 else whole_until(text, limit - 1)].rstrip(" ,;:") + "…"
+
+
+def without(text: str, start: int, end: int, excluded: Sequence[Excluded]) -> str:
+    """`text[start:end]` without the excluded spans in it, which come sorted and don't overlap; words that only these
+    parted stay apart.
+
+    >>> spans = [Excluded(start, end, "tag") for start, end in ((2, 5), (6, 10), (14, 18))]
+    >>> without("A <b>B</b>, or<br>C.", 0, 20, spans)
+    'A B, or C.'
+    """
+    pieces: list[str] = []
+    for span in excluded:
+        if span.end <= start:
+            continue
+        if span.start >= end:
+            break
+        if span.start > start:
+            pieces.append(text[start : span.start])
+        start = span.end
+    if start < end:
+        pieces.append(text[start:end])
+    kept = pieces[:1]
+    for before, piece in pairwise(pieces):
+        kept += (" ", piece) if before[-1].isalnum() and piece[0].isalnum() else (piece,)
+    return "".join(kept)

@@ -1,0 +1,263 @@
+"""Descriptions of HTTP interfaces (OpenAPI 3, Swagger 2), written out as a reader would want them: by operation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from .document_builder import DocumentBuilder, one_line
+
+_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+_MAX_DEPTH = 3  #: of properties inside properties
+_PARTS = ("allOf", "oneOf", "anyOf")
+_MAX_PROPERTIES = 400  #: of one schema
+_MAX_ENUM = 30
+_MAX_EXAMPLES = 3  #: of one body or schema
+_MAX_EXAMPLE = 1_000  #: characters; YAML's references can make a short example endless
+
+
+def write_open_api(manuscript: DocumentBuilder, description: Any) -> None:
+    """Title, description and servers; then each operation, schema and security scheme under a heading of its own.
+
+    Raises what strange shapes raise (TypeError, AttributeError, KeyError, ValueError).
+    """
+    _Description(manuscript, description).write()
+
+
+class _Description:
+    """One description on its way into a manuscript."""
+
+    def __init__(self, manuscript: DocumentBuilder, root: Any) -> None:
+        self._out = manuscript
+        self._root = root
+        self._followed: set[str] = set()  # references
+
+    def write(self) -> None:
+        root, components = self._root, _mapping(self._root.get("components"))
+        self._introduction()
+        for path, item in _mapping(root.get("paths")).items():
+            self._path(str(path), item)
+        for name, item in _mapping(root.get("webhooks")).items():
+            self._path(f"{name} (webhook)", item)
+        for name, schema in {**_mapping(root.get("definitions")), **_mapping(components.get("schemas"))}.items():
+            self._out.heading(2, f"Schema {name}")
+            self._schema(_mapping(schema))
+        for place, responses in (("#/responses", root), ("#/components/responses", components)):
+            for name, response in _mapping(responses.get("responses")).items():
+                if f"{place}/{name}" not in self._followed:
+                    self._out.heading(2, f"Response {name}")
+                    self._response(str(name), response)
+        schemes = {**_mapping(root.get("securityDefinitions")), **_mapping(components.get("securitySchemes"))}
+        for name, scheme in schemes.items():
+            self._security(str(name), self._resolved(scheme))
+
+    def _introduction(self) -> None:
+        root, out = self._root, self._out
+        info = _mapping(root.get("info"))
+        out.heading(1, f"{info.get('title') or 'API'} {info.get('version') or ''}")
+        self._text(info.get("description"))
+        servers = [f"{one.get('url', '')} {one.get('description', '')}" for one in root.get("servers") or ()]
+        if host := root.get("host"):
+            servers.append(f"{host}{root.get('basePath') or ''}")
+        for server in servers:
+            out.item(f"Server: {one_line(server)}")
+        for tag in root.get("tags") or ():
+            out.item(f"{_mapping(tag).get('name') or ''}: {one_line(str(_mapping(tag).get('description') or ''))}")
+        self._see_also(root)
+
+    def _path(self, path: str, given: Any, *, called_back: bool = False) -> None:
+        item = self._resolved(given)
+        for method in _METHODS:
+            operation = item.get(method)
+            if isinstance(operation, dict):
+                self._operation(f"{method.upper()} {path}", operation, item)
+                callbacks = {} if called_back else _mapping(operation.get("callbacks"))
+                for name, callback in callbacks.items():
+                    for address, inner in self._resolved(callback).items():
+                        self._path(f"{address} (callback {name})", inner, called_back=True)
+
+    def _operation(self, head: str, operation: Mapping[str, Any], item: Mapping[str, Any]) -> None:
+        out = self._out
+        out.heading(2, head)
+        summary, name = operation.get("summary") or "", operation.get("operationId") or ""
+        out.paragraph(f"{summary}{' (deprecated)' if operation.get('deprecated') else ''}")
+        if name:
+            out.paragraph(f"Operation `{name}`, {', '.join(map(str, operation.get('tags') or ('untagged',)))}")
+        for words in (operation.get("description"), item.get("summary"), item.get("description")):
+            self._text(words)
+        self._see_also(operation)
+        rows = [["Parameter", "In", "Type", "Required", "Description"]]
+        for given in [*(item.get("parameters") or []), *(operation.get("parameters") or [])]:
+            parameter = self._resolved(given)
+            schema = _mapping(parameter.get("schema")) or parameter
+            rows.append(
+                [
+                    str(parameter.get("name") or ""), str(parameter.get("in") or ""), _type(schema),
+                    "yes" if parameter.get("required") else "no",
+                    one_line(str(parameter.get("description") or "")) or _told(self._resolved(schema)),
+                ]
+            )  # fmt: skip
+        if len(rows) > 1:
+            out.table(rows)
+        body = self._resolved(operation.get("requestBody"))
+        if body:
+            out.paragraph(f"Request body: {one_line(str(body.get('description') or ''))} {_media(body)}")
+            self._content(body)
+        for code, given in _mapping(operation.get("responses")).items():
+            self._response(str(code), given)
+
+    def _response(self, name: str, given: Any) -> None:
+        response = self._resolved(given)
+        self._out.item(f"{name}: {one_line(str(response.get('description') or ''))} {_media(response)}")
+        for header, value in _mapping(response.get("headers")).items():
+            held = self._resolved(value)
+            kind = _type(_mapping(held.get("schema")) or held)
+            self._out.item(f"Header {header} ({kind}): {one_line(str(held.get('description') or ''))}", 1)
+        self._content(response)
+
+    def _content(self, body: Mapping[str, Any]) -> None:
+        """The schema of a body where it has no name, and examples; several media types hold the same."""
+        contents: Sequence[Any] = list(islice(_mapping(body.get("content")).values(), 1)) or [body]
+        for media in map(_mapping, contents):
+            schema = _mapping(media.get("schema"))
+            if "$ref" not in schema:
+                self._schema(schema, named=False)
+            self._examples(media)
+
+    def _schema(self, schema: Mapping[str, Any], *, named: bool = True) -> None:
+        """`named` where nothing else has told the schema's type."""
+        for holder in (schema, *_parts(schema)):
+            self._text(holder.get("description"))
+        self._see_also(schema)
+        kept = dict.fromkeys(map(tuple, islice(self._rows(schema), _MAX_PROPERTIES)))  # alternatives share properties
+        rows: list[Sequence[str]] = [["Property", "Type", "Required", "Description"], *kept]
+        if len(rows) > 1:
+            self._out.table(rows)
+        elif named and (words := _type(schema)):
+            self._out.paragraph(f"Type: {words}")
+        self._examples(schema)
+
+    def _rows(self, schema: Mapping[str, Any]) -> Iterator[list[str]]:
+        items = _mapping(schema.get("items")) if schema.get("type") == "array" else {}
+        return self._properties(schema if "$ref" in items or not items else items, "", 0)
+
+    def _properties(self, schema: Mapping[str, Any], lead: str, depth: int) -> Iterator[list[str]]:
+        for key in _PARTS:
+            for part in schema.get(key) or ():
+                # Alternatives with names are shown under these, and so is what a property is made of.
+                named = "$ref" in _mapping(part)
+                if depth < _MAX_DEPTH and (not named or (key == "allOf" and not lead)):
+                    yield from self._properties(self._resolved(part), lead, depth + 1)
+        required = schema.get("required")
+        needed = set(map(str, required)) if isinstance(required, list) else set()
+        for name, given in _mapping(schema.get("properties")).items():
+            inner = _mapping(given)
+            yield [f"{lead}{name}", _type(inner), "yes" if str(name) in needed else "no", _told(inner)]
+            nested = _mapping(inner.get("items")) if inner.get("type") == "array" else inner
+            if depth < _MAX_DEPTH and not nested.keys().isdisjoint(("properties", *_PARTS)):
+                yield from self._properties(nested, f"{lead}{name}.", depth + 1)
+
+    def _examples(self, holder: Mapping[str, Any]) -> None:
+        """`example` and `examples` of a body or schema."""
+        given = holder.get("examples")
+        shown: list[Any] = [holder["example"]] if "example" in holder else []
+        if isinstance(given, list):
+            shown += given
+        for example in islice(_mapping(given).values(), _MAX_EXAMPLES):
+            told = self._resolved(example)
+            self._text(told.get("summary"))
+            shown.append(told.get("value", told or example))
+        for value in shown[:_MAX_EXAMPLES]:
+            if isinstance(value, str):
+                self._out.fence(value[:_MAX_EXAMPLE])
+            else:
+                self._out.fence(_beginning(value), "json")
+
+    def _security(self, name: str, scheme: Mapping[str, Any]) -> None:
+        self._out.heading(2, f"Security scheme {name}")
+        told = [str(scheme[key]) for key in ("type", "scheme", "bearerFormat", "in", "name", "flow") if scheme.get(key)]
+        self._out.paragraph(", ".join(told))
+        self._text(scheme.get("description"))
+        for flow in (scheme, *_mapping(scheme.get("flows")).values()):
+            for scope, words in _mapping(_mapping(flow).get("scopes")).items():
+                self._out.item(f"{scope}: {one_line(str(words or ''))}")
+
+    def _see_also(self, holder: Mapping[str, Any]) -> None:
+        given = _mapping(holder.get("externalDocs"))
+        if url := str(given.get("url") or ""):
+            words = one_line(str(given.get("description") or "")) or url
+            self._out.paragraph(f"See also: {words}", [(words, url)])
+
+    def _text(self, words: Any) -> None:
+        for paragraph in str(words or "").split("\n\n"):
+            self._out.paragraph(paragraph)
+
+    def _resolved(self, given: Any) -> Mapping[str, Any]:
+        """A mapping, through one reference within the file."""
+        reference = _mapping(given).get("$ref")
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            return _mapping(given)
+        self._followed.add(reference)
+        place = self._root
+        for name in reference[2:].split("/"):
+            place = _mapping(place).get(name.replace("~1", "/").replace("~0", "~"))
+        return _mapping(place)
+
+
+def _parts(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a schema is made of, as far as it has no name of its own."""
+    return [part for key in _PARTS for part in map(_mapping, schema.get(key) or ()) if "$ref" not in part]
+
+
+def _told(schema: Mapping[str, Any]) -> str:
+    """What is said of a schema, by itself, its parts or its items."""
+    holders = (schema, *_parts(schema), _mapping(schema.get("items")))
+    return one_line(" ".join(dict.fromkeys(str(holder.get("description") or "") for holder in holders)))
+
+
+def _beginning(value: Any) -> str:
+    """The first characters of a value as JSON; no more of it is looked at."""
+    written = ""
+    for piece in json.JSONEncoder(indent=2, skipkeys=True, ensure_ascii=False, default=str).iterencode(value):
+        written += piece[: _MAX_EXAMPLE - len(written)]
+        if len(written) >= _MAX_EXAMPLE:
+            break
+    return written
+
+
+def _media(content: Mapping[str, Any]) -> str:
+    """The media types of a body and the names of their schemas."""
+    shown = [
+        f"{kind} {_type(_mapping(_mapping(media).get('schema')))}"
+        for kind, media in _mapping(content.get("content")).items()
+    ]
+    if "schema" in content:
+        shown.append(_type(_mapping(content["schema"])))
+    return f"({', '.join(one_line(words) for words in shown)})" if shown else ""
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    """`string (date-time)`, `array of Pet`, `one of: cat, dog`."""
+    if "$ref" in schema:
+        return str(schema["$ref"]).rsplit("/", 1)[-1]
+    for key, words in (("oneOf", "one of"), ("anyOf", "any of"), ("allOf", "all of")):
+        if isinstance(schema.get(key), list):
+            shown = ", ".join(filter(None, (_type(_mapping(part)) for part in schema[key][:_MAX_ENUM])))
+            return shown if key == "allOf" and "," not in shown else f"{words}: {shown or 'object'}"
+    kind = schema.get("type")
+    shown = " or ".join(map(str, kind)) if isinstance(kind, list) else str(kind or "")
+    if shown == "array":
+        shown = f"array of {_type(_mapping(schema.get('items'))) or 'anything'}"
+    if schema.get("format"):
+        shown += f" ({schema['format']})"
+    if isinstance(schema.get("enum"), list):
+        shown += f", one of: {', '.join(map(str, schema['enum'][:_MAX_ENUM]))}"
+    if "default" in schema:
+        shown += f", default {schema['default']}"
+    return one_line(shown)[:500]
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

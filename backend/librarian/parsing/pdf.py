@@ -1,0 +1,305 @@
+"""PDF files: the text layer in reading order, with headings, tables, code and page numbers."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SourceError
+from ..models import Document, SourceFile
+from .document_builder import DocumentBuilder, one_line
+from .pdf_layout import Word, in_reading_order
+from .pdf_structure import Outline, Page, write_pages
+
+if TYPE_CHECKING:
+    import pypdfium2
+
+_MAX_PAGES = 3_000
+_WORD = re.compile(r"[^\s\ufffe]+\ufffe?")
+_LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
+#: Letters of Hebrew, Arabic and their neighbours, which are read from right to left; all letters.
+_LEFTWARD = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_LETTER = re.compile(r"[^\W\d_]")
+#: What is turned round with its line where one glyph stands for both: lam with an alef behind it, of any kind.
+_ALEF_LAM = re.compile("[\u0622\u0623\u0625\u0627\u0671]\u0644")
+_HALVES = re.compile("[\ud800-\udfff]")
+_CONTROL = re.compile("[\x01-\x08\x0e-\x1f\x7f\ufffd]")
+_BOLD = re.compile(rb"bold|black|heavy|semibold|demi|-b$|cmbx", re.I)
+_MONO = re.compile(rb"mono|courier|consol|menlo|typewriter|fixed|cmtt|code", re.I)
+_BOLD_WEIGHT = 600
+_HIDDEN = 2  #: flag of an annotation that is never shown
+_UPRIGHT = 0.2  #: radians; text that is turned further stands in a margin or on a picture's axis
+#: Titles that programs put in by themselves.
+_NO_TITLE = re.compile(
+    r"microsoft word\s*-|untitled|^\s*$|\.(?:docx?|tex|dvi|indd|pdf|od[tp]|pptx?|qxd|rtf)\s*$|^slide \d"
+    r"|^(?:\w+ (?:de )?)?powerpoint(?:[ -]\w+)?$",
+    re.I,
+)
+
+
+class PdfParser:
+    """Reads with PDFium. Reasons of refusal: no_text (scanned pages), encrypted, corrupt."""
+
+    extensions: tuple[str, ...] = (".pdf",)
+
+    def parse(self, source: SourceFile, data: bytes) -> Document:
+        import pypdfium2
+
+        try:
+            pdf = pypdfium2.PdfDocument(data)
+        except pypdfium2.PdfiumError as error:
+            locked = "password" in str(error).lower() or "security" in str(error).lower()
+            why = "is locked with a password" if locked else f"isn't a readable PDF: {str(error).rstrip('.')}"
+            raise SourceError(
+                f"'{source.file_path}' {why}.",
+                hint="Save it without a password." if locked else "Make it again, or repair it with a PDF program.",
+                reason="encrypted" if locked else "corrupt",
+            ) from error
+        try:
+            return self._read(source, pdf)
+        finally:
+            pdf.close()
+
+    def _read(self, source: SourceFile, pdf: pypdfium2.PdfDocument) -> Document:
+        manuscript = DocumentBuilder()
+        count = len(pdf)
+        pages: list[Page] = []
+        pictures: list[int] = []
+        broken: list[int] = []
+        for number in range(min(count, _MAX_PAGES)):
+            page, holds_more = _page(pdf, number)
+            pages.append(page)
+            if holds_more is None:
+                broken.append(number + 1)
+            elif holds_more and page.is_empty:
+                pictures.append(number + 1)
+        if all(page.is_empty for page in pages):
+            raise SourceError(
+                f"'{source.file_path}' has no text layer: its {count} pages are pictures or empty.",
+                hint="Run text recognition over it, for example with ocrmypdf.",
+                reason="no_text" if not broken else "corrupt",
+            )
+        if not any(page.readable or page.remarks for page in pages):
+            raise SourceError(
+                f"'{source.file_path}' holds no readable text: its fonts don't say which characters they show.",
+                hint="Run text recognition over it, for example with ocrmypdf --force-ocr.",
+                reason="no_text",
+            )
+        if pictures:
+            manuscript.notes.append(f"no text layer on {_pages(pictures)}")
+        if garbled := [number for number, page in enumerate(pages, 1) if page.unreadable > page.readable]:
+            manuscript.notes.append(f"the fonts don't say which characters stand on {_pages(garbled)}")
+        if cut_off := [number for number, page in enumerate(pages, 1) if page.cut_off]:
+            manuscript.notes.append(f"words beyond the page's edges are left out on {_pages(cut_off)}")
+        if broken:
+            manuscript.notes.append(f"{_pages(broken)} can't be read")
+        if count > _MAX_PAGES:
+            manuscript.notes.append(f"only the first {_MAX_PAGES:,} of {count:,} pages are kept")
+        title = one_line(pdf.get_metadata_value("Title") or "")
+        title = "" if _NO_TITLE.search(title) else title
+        write_pages(manuscript, pages, _outline(pdf), is_titled=bool(title))
+        found = next((heading for heading in manuscript.headings if heading.level == 1), None)
+        # Chapters begin behind the title page, and a title's first line may be larger than its others.
+        is_better = found is not None and (
+            (found.page or 1) > 1 or title.lower().startswith(f"{found.text.lower().rstrip(':-–—')} ")
+        )
+        return manuscript.document(source, ".pdf", title=title, is_better=is_better)
+
+
+def _page(pdf: pypdfium2.PdfDocument, number: int) -> tuple[Page, bool | None]:
+    """A page's text, and whether it holds anything (None: it can't be read)."""
+    import pypdfium2
+    import pypdfium2.raw as raw
+
+    try:
+        page = pdf[number]
+    except pypdfium2.PdfiumError:
+        return Page([], []), None
+    try:
+        text_page = page.get_textpage()
+        try:
+            found = list(_words(text_page, page.get_height(), page.get_bbox()))
+            # Notes of printers, and the other page of a spread. A page all of whose words lie outside is misdescribed.
+            shown = [word for word in found if word[2]] or found
+            upright: list[Word] = []
+            turned: list[str] = []
+            for word, is_upright, _ in shown:
+                if is_upright:
+                    upright.append(word)
+                else:
+                    turned.append(word.text)
+            characters = "".join([*(word.text for word in upright), *turned])
+            if not characters.isascii() and (leftward := len(_LEFTWARD.findall(characters))):
+                upright = _directed(upright, 2 * leftward > len(_LETTER.findall(characters)))
+            unreadable = len(_CONTROL.findall(characters))
+            read = Page(
+                in_reading_order(upright),
+                turned,
+                list(_remarks(page)),
+                len(characters) - unreadable,
+                unreadable,
+                len(found) - len(shown),
+            )
+            return read, raw.FPDFPage_CountObjects(page) > 0
+        finally:
+            text_page.close()
+    except pypdfium2.PdfiumError:
+        return Page([], []), None
+    finally:
+        page.close()
+
+
+def _directed(words: list[Word], is_leftward: bool) -> list[Word]:
+    """The words of a page, mirrored where it is read from right to left, and marked where they are read against it."""
+    for word in words:
+        if is_leftward:
+            word.left, word.right = -word.right, -word.left
+        if _LETTER.search(word.text):
+            word.against = (_LEFTWARD.search(word.text) is None) == is_leftward
+            word.is_neutral = False
+        else:
+            word.is_neutral = True
+    return words
+
+
+def _remarks(page: pypdfium2.PdfPage) -> Iterator[str]:
+    """What stands in a page's annotations: values of a form's fields under their names, boxes of text, comments."""
+    import pypdfium2.raw as raw
+
+    for place in range(raw.FPDFPage_GetAnnotCount(page)):
+        annotation = raw.FPDFPage_GetAnnot(page, place)
+        try:
+            kind = raw.FPDFAnnot_GetSubtype(annotation)
+            if kind in (raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP) or raw.FPDFAnnot_GetFlags(annotation) & _HIDDEN:
+                continue
+            author = _entry(annotation, b"T")
+            if kind == raw.FPDF_ANNOT_WIDGET:
+                words = _entry(annotation, b"V") if _entry(annotation, b"FT") in ("Tx", "Ch") else ""
+                name = _entry(annotation, b"TU") or author
+                lead = f"{name}: " if name else ""
+            else:
+                words = _entry(annotation, b"Contents")
+                lead = "" if kind == raw.FPDF_ANNOT_FREETEXT else f"Comment by {author}: " if author else "Comment: "
+            if words:
+                yield lead + words
+        finally:
+            raw.FPDFPage_CloseAnnot(annotation)
+
+
+def _entry(annotation: Any, key: bytes) -> str:
+    """A string of an annotation on one line; empty where there is none."""
+    import pypdfium2.raw as raw
+
+    length = raw.FPDFAnnot_GetStringValue(annotation, key, None, 0)
+    buffer = ctypes.create_string_buffer(length)
+    raw.FPDFAnnot_GetStringValue(annotation, key, ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), length)
+    return one_line(buffer.raw[: max(0, length - 2)].decode("utf-16-le", "replace"))
+
+
+def _words(
+    text_page: Any, height: float, edges: tuple[float, float, float, float]
+) -> Iterator[tuple[Word, bool, bool]]:
+    """The words of a page in the order of its instructions, whether each is upright, and whether it is on the page."""
+    import pypdfium2.raw as raw
+
+    count = text_page.count_chars()
+    text = text_page.get_text_range() if count else ""
+    if len(text) != count or not text.isascii():
+        codes = (raw.FPDFText_GetUnicode(text_page, place) for place in range(count))
+        text = "".join(
+            chr(code) if 0 < code < 0x110000 and code != 2 else " " if code != 2 else "\ufffe" for code in codes
+        )
+    text = _with_ligatures_told(text, text_page)
+    first, last = raw.FS_RECTF(), raw.FS_RECTF()
+    name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
+    fonts: dict[bytes, tuple[bool, bool]] = {}
+    for match in _WORD.finditer(text):
+        begin, end = match.start(), match.end() - 1
+        if text[end] == "\ufffe" and end > begin:
+            end -= 1
+        if not (
+            raw.FPDFText_GetLooseCharBox(text_page, begin, first) and raw.FPDFText_GetLooseCharBox(text_page, end, last)
+        ):
+            continue
+        raw.FPDFText_GetFontInfo(text_page, begin, name, 128, flags)
+        looks = fonts.get(name.value)
+        if looks is None:
+            font = name.value
+            looks = fonts[font] = _BOLD.search(font) is not None, _MONO.search(font) is not None
+        yield (
+            Word(
+                text=_joined(match.group().translate(_LIGATURES)),
+                left=min(first.left, last.left),
+                top=height - max(first.top, last.top),
+                right=max(last.right, first.right),
+                bottom=height - min(first.bottom, last.bottom),
+                size=round(2 * (first.top - first.bottom)) / 2 or 1.0,
+                bold=looks[0] or raw.FPDFText_GetFontWeight(text_page, begin) >= _BOLD_WEIGHT,
+                mono=looks[1],
+            ),
+            abs(raw.FPDFText_GetCharAngle(text_page, begin)) % 6.28 < _UPRIGHT,
+            _is_within(edges, first.left, last.right, first.bottom, first.top)
+            or _is_drawn_within(edges, text_page, begin),
+        )
+
+
+def _with_ligatures_told(text: str, text_page: Any) -> str:
+    """A page's characters, with lam before alef where one glyph stands for both: they share their box."""
+    import pypdfium2
+
+    def told(pair: re.Match[str]) -> str:
+        try:
+            same = text_page.get_charbox(pair.start()) == text_page.get_charbox(pair.start() + 1)
+        except pypdfium2.PdfiumError:
+            return pair.group()
+        return pair.group()[::-1] if same else pair.group()
+
+    return _ALEF_LAM.sub(told, text)
+
+
+def _is_within(edges: tuple[float, float, float, float], left: float, right: float, bottom: float, top: float) -> bool:
+    """Whether the middle of a box lies within a page's edges: left, bottom, right, top."""
+    return edges[0] <= (left + right) / 2 <= edges[2] and edges[1] <= (bottom + top) / 2 <= edges[3]
+
+
+def _is_drawn_within(edges: tuple[float, float, float, float], text_page: Any, place: int) -> bool:
+    """Whether a character's ink lies within a page's edges; fonts of symbols tell the wrong height of their lines."""
+    import pypdfium2
+
+    try:
+        left, bottom, right, top = text_page.get_charbox(place)
+    except pypdfium2.PdfiumError:
+        return False
+    return _is_within(edges, left, right, bottom, top)
+
+
+def _joined(text: str) -> str:
+    """Characters beyond U+FFFF come as two halves."""
+    if text.isascii() or not _HALVES.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _outline(pdf: pypdfium2.PdfDocument) -> Outline:
+    """The outline's titles by page (from 0), with their levels."""
+    import pypdfium2
+
+    found: Outline = {}
+    try:
+        for mark in pdf.get_toc(max_depth=6):
+            destination = mark.get_dest()
+            page = destination.get_index() if destination else None
+            if page is not None and (title := one_line(mark.get_title())):
+                found.setdefault(page, []).append((title, min(6, mark.level + 1)))
+    except pypdfium2.PdfiumError:
+        return {}
+    return found
+
+
+def _pages(numbers: list[int]) -> str:
+    shown = ", ".join(map(str, numbers[:10]))
+    return (
+        f"page {shown}" if len(numbers) == 1 else f"{len(numbers)} pages ({shown}{', …' if len(numbers) > 10 else ''})"
+    )

@@ -1,0 +1,419 @@
+"""Plain text and reStructuredText: `.txt`, `.text`, `.rst` (and `.rst.txt`, as Sphinx publishes its sources)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain
+from typing import Literal
+
+from ..models import Block, Document, Excluded, Heading, Link, SourceFile
+from .encoding import decode
+from .metadata import doc_type_of, iso_of_ns, summary_of, title_of
+from .plain_text import plain
+from .spans import Inside
+
+_RULE = re.compile(r"([=\-~^\"'`#*+.:_<>!$%&,/;?@|\\])\1{2,}[ \t]*$")
+#: Below a title of one or two characters, where the text is known to be reStructuredText.
+_SHORT_RULE = re.compile(r"([=\-~^\"'`#*+_])\1?[ \t]*$")
+_ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)]|#\.|\([a-z0-9]{1,3}\)|[a-z][.)])[ \t]+\S")
+_GRID = re.compile(r"[ \t]*\+(?:[-=]+\+)+[ \t]*$")
+_RULED = re.compile(r"[ \t]*=+(?:[ \t]+=+)+[ \t]*$")
+_PIPED = re.compile(r"[ \t]*\|.*\|[ \t]*$")
+_CODE_DIRECTIVE = re.compile(
+    r"[ \t]*\.\. (?:code-block|code|sourcecode|parsed-literal|testcode|testoutput|doctest|math) ?::"
+)
+#: Directives of docutils and Sphinx whose bodies are text, though their lines end like those above literal blocks.
+_PROSE_DIRECTIVE = re.compile(
+    r"[ \t]*\.\. (?:note|tip|hint|important|warning|caution|danger|error|attention|admonition|seealso|todo|topic|"
+    r"sidebar|glossary|only|container|compound|epigraph|highlights|pull-quote|list-table|hlist) ?::$"
+)
+_TARGET = re.compile(
+    r"[ \t]*\.\. _[^\n]*:[ \t]*$|[ \t]*\.\. (?:include|literalinclude|image|raw|currentmodule|"
+    r"highlight|default-role|default-domain|tabularcolumns|sectionauthor|codeauthor) ?::[^\n]*$"
+)
+#: The name of a target as it stands in front of its colon, in backticks where it holds a colon itself.
+TARGET_NAME = r"(?:`[^`\n]+`|(?:[^:`\n\\]|\\.|:(?!\s))+)"
+#: Where a name leads that is used elsewhere: `.. _name: https://…`, without a name `.. __: https://…` or `__ https://…`.
+_LEADS = re.compile(rf"[ \t]*(?:\.\. _{TARGET_NAME}:|__)[ \t]+\S[^\n]*$")
+_COMMENT = re.compile(r"\.\.(?:[ \t]+(?![\w:+.-]+ ?::|_|\[|\||\S*::)\S.*)?$")
+_BRACKET = re.compile(r"(?<!\\)<")
+#: What joins letters to a word in backticks (a plural's) and isn't seen.
+_JOINT = re.compile(r"\\ (?=`)|(?:(?<=[\w)\]>]`)|(?<=[\w)\]>]``))\\ ?(?=\w)")
+_MAX_TITLE = 120  #: characters; a longer line above a rule is a table's header, but in reStructuredText
+
+Kind = Literal["paragraph", "list", "table", "fence", "quote", "other"]
+
+
+class TextScanner:
+    """Scans one text; `blocks`, `headings` and `excluded` hold the result after `scan`."""
+
+    def __init__(self, text: str, *, directives: bool) -> None:
+        self.blocks: list[Block] = []
+        self.headings: list[Heading] = []
+        self.excluded: list[Excluded] = []
+        self._directives = directives
+        self._lines = text.split("\n")
+        self._starts: list[int] = []
+        offset = 0
+        for line in self._lines:
+            self._starts.append(offset)
+            offset += len(line) + 1
+        self._styles: list[tuple[str, bool]] = []
+        self._kind: Kind | None = None
+        self._first = self._last = 0  # lines of the open block
+        self._literal_next = False  # the last paragraph ended with "::"
+        self._margin = 0  # of that paragraph; what is indented deeper is literal
+        self._aside: int | None = None  # the indentation of the note whose text is read; it is set apart as a quote
+
+    def scan(self) -> TextScanner:
+        number, lines = 0, self._lines
+        while number < len(lines):
+            line = lines[number]
+            if not line or line.isspace():
+                self._close()
+                number += 1
+            else:
+                number = self._line(number, line)
+        self._close()
+        return self
+
+    def _line(self, number: int, line: str) -> int:
+        """Take the line `number` and what belongs to it; returns the next line to look at."""
+        first = line[0]
+        indented = first in " \t"
+        if self._kind is None:
+            if taken := self._framed_title(number, line):
+                return taken
+            if indented and self._literal_next:
+                return self._indented_block(number, number)
+            self._literal_next = False
+            if self._directives and (taken := self._directive(number, line)):
+                return taken
+            if _GRID.match(line) or _RULED.match(line):
+                return self._table(number)
+            if self._aside is not None and _indent(line) <= self._aside:
+                self._aside = None
+            words: Kind = "paragraph" if self._aside is None else "quote"
+            self._kind = "list" if _ITEM.match(line) else "table" if _PIPED.match(line) else words
+            self._first = self._last = number
+            if not indented and self._kind != "table" and (taken := self._underlined_title(number, line)):
+                return taken
+        elif (
+            self._directives and first == "." and line.startswith(".. ") and self._lines[self._first].startswith(".. ")
+        ):
+            self._close()  # a directive or target right below another
+            return self._line(number, line)
+        elif (
+            self._kind in ("paragraph", "quote")
+            and _ITEM.match(line)
+            and not self._lines[number - 1].endswith((",", ";"))
+        ):
+            self._close()
+            self._kind, self._first = "list", number
+        self._last = number
+        return number + 1
+
+    def _close(self) -> None:
+        if self._kind is not None:
+            last = self._lines[self._last].rstrip()
+            literal = last.endswith("::") and self._kind in ("paragraph", "list", "quote")
+            if literal and self._directives and _PROSE_DIRECTIVE.match(last):
+                literal = False
+                if self._aside is None:
+                    self._aside = _indent(last)
+            self._literal_next = literal
+            if literal:
+                item = _ITEM.match(last) if self._kind == "list" else None
+                self._margin = item.end() - 1 if item else _indent(last)
+            if self._kind == "list" and self.blocks and self.blocks[-1].kind == "list" and self._joins_list():
+                self.blocks[-1] = Block("list", self.blocks[-1].start, self._end(self._last))
+            else:
+                self.blocks.append(Block(self._kind, self._starts[self._first], self._end(self._last)))
+        self._kind = None
+
+    def _joins_list(self) -> bool:
+        """Items parted by single blank lines are one list."""
+        return self._first >= 2 and self.blocks[-1].end == self._end(self._first - 2)
+
+    def _end(self, number: int) -> int:
+        return self._starts[number] + len(self._lines[number])
+
+    # -- titles ------------------------------------------------------------------------------------------------------
+
+    def _rule(self, number: int) -> str:
+        """The character that line `number` repeats, empty where it isn't a rule."""
+        if number >= len(self._lines):
+            return ""
+        match = _RULE.match(self._lines[number])
+        return match.group(1) if match else ""
+
+    def _underlined_title(self, number: int, line: str) -> int:
+        char, width, least = self._rule(number + 1), len(line.rstrip()), 3
+        if self._directives and not char and width < least and any(map(str.isalnum, line)):
+            short = _SHORT_RULE.match("".join(self._lines[number + 1 : number + 2]))
+            char, least = (short.group(1) if short else ""), width
+        underline = len(self._lines[number + 1].rstrip()) if char else 0
+        if not char or self._too_long(line) or _RULE.match(line) or underline < max(least, width // 2):
+            return 0
+        if char in ".:|" and underline < max(4, width - 2):
+            return 0
+        self._kind = None
+        return self._title(number, number, number + 1, (char, False))
+
+    def _framed_title(self, number: int, line: str) -> int:
+        char = self._rule(number)
+        if not char or self._rule(number + 2) != char or self._rule(number + 1):
+            return 0
+        title = self._lines[number + 1]
+        if not title.strip() or len(title.rstrip()) > max(len(line.rstrip()) + 2, 3) or self._too_long(title):
+            return 0
+        return self._title(number, number + 1, number + 2, (char, True))
+
+    def _too_long(self, title: str) -> bool:
+        return not self._directives and len(title.rstrip()) > _MAX_TITLE
+
+    def _title(self, first: int, title: int, last: int, style: tuple[str, bool]) -> int:
+        if style not in self._styles:
+            self._styles.append(style)
+        level = min(6, self._styles.index(style) + 1)
+        start = self._starts[first]
+        words = self._lines[title]
+        if "`" not in words:  # a target stands in backticks; tags are none in a text
+            words = _BRACKET.sub(r"\\<", words)
+        elif self._directives:
+            words = _JOINT.sub("", words)
+        self.headings.append(Heading(level, plain(words), first + 1, start))
+        self.blocks.append(Block("heading", start, self._end(last)))
+        self._literal_next = False
+        return last + 1
+
+    # -- indented and ruled matter -----------------------------------------------------------------------------------
+
+    def _directive(self, number: int, line: str) -> int:
+        if not line.lstrip().startswith(("..", "__")):
+            return 0
+        if _CODE_DIRECTIVE.match(line):
+            return self._indented_block(number, number + 1)
+        if _TARGET.match(line):
+            self.blocks.append(Block("other", self._starts[number], self._end(number)))
+            self.excluded.append(Excluded(self._starts[number], self._end(number), "markup"))
+            return number + 1
+        if _LEADS.match(line):
+            last = self._indented_end(number + 1, _indent(line), over_blanks=False)
+            self.blocks.append(Block("other", self._starts[number], self._end(last)))
+            self.excluded.append(Excluded(self._starts[number], self._end(last), "markup"))
+            return last + 1
+        if _COMMENT.match(line):
+            below = number + 1
+            if line.strip() == ".." and not "".join(self._lines[below : below + 1]).strip():
+                last = number  # an empty comment ends what stands above it; what is indented below is a quote
+            else:
+                last = self._indented_end(below, 0)
+            self.blocks.append(Block("other", self._starts[number], self._end(last)))
+            self.excluded.append(Excluded(self._starts[number], self._end(last), "comment"))
+            return last + 1
+        return 0
+
+    def _indented_block(self, first: int, body: int) -> int:
+        """A fence from line `first`; its body begins at `body` and is what is indented deeper than the text around."""
+        margin = _indent(self._lines[first]) if body > first else min(self._margin, _indent(self._lines[body]) - 1)
+        last = max(first, self._indented_end(body, margin))
+        header = self._end(first) if body > first else None
+        self.blocks.append(Block("fence", self._starts[first], self._end(last), header))
+        self._literal_next = False
+        return last + 1
+
+    def _indented_end(self, number: int, margin: int, *, over_blanks: bool = True) -> int:
+        """The last line from `number` on that is indented by more than `margin`; the one before `number` if none."""
+        last = number - 1
+        while number < len(self._lines):
+            line = self._lines[number]
+            if line.strip():
+                if _indent(line) <= margin:
+                    break
+                last = number
+            elif not over_blanks:
+                break
+            number += 1
+        return last
+
+    def _table(self, number: int) -> int:
+        first, header = number, None
+        grid = _GRID.match(self._lines[number]) is not None
+        rules = 0
+        while number < len(self._lines) and self._lines[number].strip():
+            line = self._lines[number]
+            if (_GRID if grid else _RULED).match(line):
+                rules += 1
+                if rules == 2:
+                    header = self._end(number)
+                if rules == 3 and not grid:
+                    number += 1
+                    break
+            number += 1
+        last = number - 1
+        if header == self._end(last):
+            header = None
+        self.blocks.append(Block("table", self._starts[first], self._end(last), header))
+        return last + 1
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+_DIRECTIVE = re.compile(r"^[ \t]*\.\. (?:[\w:-]+ ?::|_[\w .-]+:(?:[ \t]*$|[ \t]+\S))", re.M)
+_LINK = re.compile(r"`([^`<>]{1,300}?)\s*<([^`<>\s]+)>`__?(?!\w)")
+#: Roles that lead to a page or one of its labels, with words to show or the name alone.
+_ROLE = re.compile(r":(?:doc|ref|numref|std:doc|std:ref|any):`(?:([^`<>]{1,300}?)\s*<([^`<>]+)>|([^`<>]{1,300}))`")
+#: `.. _label:` above a heading, a figure or a paragraph.
+_LABEL = re.compile(r"^[ \t]*\.\. _(?:`([^`\n]+)`|((?:[^:`\n\\]|\\.|:(?![ \t]*$))+)):[ \t]*$", re.M)
+#: `.. _name: https://…`, perhaps over several lines, and what leads there: `` `name`_ `` or `name_`.
+_NAMED = re.compile(rf"^[ \t]*\.\. _(?!_?:)({TARGET_NAME}):[ \t]+(\S[^\n]*(?:\n[ \t]+\S[^\n]*)*)", re.M)
+_REFERENCE = re.compile(r"`([^`<>]{1,300})`_(?![\w_])|(?<![\w`.:+-])(\w+(?:[-.:+]\w+)*)_(?![\w`])")
+_LEADING = re.compile(r"(?<=[^\s_])__?(?![\w_])")
+_LONGEST_NAME = 12  #: words
+_LONGEST_NAMED = 200  #: characters of these
+_LONGEST_TITLE = 2_000  #: characters of a title that such names are looked for in
+_MOST_STEPS = 9  #: of a name that leads to another name
+#: Roles whose names a reader sees: `:pep:`8`` is shown as PEP 8.
+_SHOWN_ROLE = r"(?!:(?:pep|rfc|cve|cwe):)"
+#: Markup that no reader sees: `.. note::`, options of directives, names of roles and the targets beside their words.
+_MARKER = re.compile(r"^[ \t]*(\.\. [\w:-]+ ?::)", re.M)
+#: Options stand directly below the directive's line; behind a blank line such a field (`:returns:`) is text.
+_OPTION = re.compile(r"^([ \t]+:[\w-]{2,30}:(?=[ \t]|$)[^\n]*)$", re.M)
+#: What a picture shows is said by its option alone.
+_PICTURE = re.compile(r"[ \t]*\.\. (?:image|figure) ?::")
+_ALT = re.compile(r"[ \t]+:alt:[ \t]*(?=[^\n]*[^\W\d_])")
+_BELOW_DIRECTIVE = re.compile(
+    r"^[ \t]*\.\. (?:\|[^|\n]+\| )?[\w:-]{1,60} ?::[^\n]*\n((?:[ \t]+\S[^\n]*(?:\n|$))+)", re.M
+)
+_ROLE_NAME = re.compile(rf"(?<![\w`]){_SHOWN_ROLE}(:[a-zA-Z][\w+.:-]{{0,100}}:)(?=`[^`\n])")
+_ROLE_TARGET = re.compile(r"(?<!`)`(?!`)[^`<>]{1,300}?\s*(<[^<>`\s]{1,300}>)`(?!`)")
+
+
+class TextParser:
+    """Text whose structure is what a reader sees: underlined titles, lists, ruled tables, indented code."""
+
+    extensions: tuple[str, ...] = (".txt", ".text", ".rst")
+
+    def parse(self, source: SourceFile, data: bytes) -> Document:
+        decoded = decode(data, source.file_path)
+        text = decoded.text
+        structured = source.file_path.lower().endswith((".rst", ".rst.txt")) or _is_structured(text)
+        scanner = TextScanner(text, directives=structured).scan()
+        excluded = _excluded(text, scanner) if structured else tuple(scanner.excluded)
+        named = _named(text) if structured else {}
+        told = _told(named) if structured else str
+        headings = [replace(heading, text=told(heading.text)) for heading in scanner.headings]
+        title, in_text = title_of({}, headings, source.file_path)
+        return Document(
+            file_path=source.file_path,
+            product=source.product,
+            component=source.component,
+            kind="document",
+            file_type=source.extension,
+            title=title,
+            text=text,
+            headings=tuple(headings),
+            blocks=tuple(scanner.blocks),
+            excluded=excluded,
+            links=tuple(_links(text, named)) if structured else (),
+            labels=_labels(text) if structured else (),
+            doc_type=doc_type_of(source.file_path, title, text),
+            encoding=decoded.encoding,
+            encoding_confidence=decoded.confidence,
+            summary=told(summary_of(text, scanner.blocks, {}, excluded)),
+            last_modified=iso_of_ns(source.mtime_ns),
+            size=source.size,
+            mtime_ns=source.mtime_ns,
+            title_in_text=in_text,
+        )
+
+
+def _is_structured(text: str) -> bool:
+    """Whether a text is reStructuredText: a directive tells it, a target, or a role."""
+    return _DIRECTIVE.search(text) is not None or (":`" in text and _ROLE_NAME.search(text) is not None)
+
+
+def _excluded(text: str, scanner: TextScanner) -> tuple[Excluded, ...]:
+    """Comments and targets, and the markup of roles and directives outside code; sorted, without overlap."""
+    code = Inside((block.start, block.end) for block in scanner.blocks if block.kind == "fence")
+    found = list(scanner.excluded)
+    others = (match.span(1) for pattern in (_MARKER, _ROLE_NAME, _ROLE_TARGET) for match in pattern.finditer(text))
+    for first, last in chain(_options(text), others):
+        if first not in code:
+            found.append(Excluded(first, last, "markup"))
+    found.sort(key=lambda span: (span.start, -span.end))
+    spans: list[Excluded] = []
+    for span in found:
+        if not spans or span.start >= spans[-1].end:
+            spans.append(span)
+    return tuple(spans)
+
+
+def _options(text: str) -> Iterator[tuple[int, int]]:
+    for lines in _BELOW_DIRECTIVE.finditer(text):
+        picture = _PICTURE.match(text, lines.start())
+        for option in _OPTION.finditer(text, *lines.span(1)):
+            alt = _ALT.match(text, option.start()) if picture else None
+            yield option.start(1), alt.end() if alt else option.end(1)
+
+
+def _named(text: str) -> dict[str, str]:
+    """Where the names lead that a page defines for itself, by the names as they are compared."""
+    links = sorted(_LINK.finditer(text), key=lambda match: not match[0].endswith("__"))  # those name nothing for others
+    found = {_name(match[1]): match[2] for match in links}
+    for match in _NAMED.finditer(text):
+        target = match.group(2).strip()
+        is_name = target.endswith("_") and not target.endswith("\\_")
+        found[_name(match.group(1))] = target if is_name else "".join(target.split()).replace("\\", "")
+    return found
+
+
+def _name(written: str) -> str:
+    return " ".join(written.strip("`").replace("\\", "").split()).casefold()
+
+
+def _told(named: Mapping[str, str]) -> Callable[[str], str]:
+    """Takes off plain words the underscore that leads to a name that the page defines, and what joins two to one."""
+
+    def shown(match: re.Match[str]) -> str:
+        words = match.string[max(0, match.start() - _LONGEST_NAMED) : match.start()].split()[-_LONGEST_NAME:]
+        names = (_name(" ".join(words[first:]).lstrip("([{\"'")) for first in range(len(words)))
+        return "" if any(name in named for name in names) else match.group()
+
+    def plainly(words: str) -> str:
+        words = words.replace("\\ ", "")
+        return _LEADING.sub(shown, words) if named and len(words) <= _LONGEST_TITLE else words
+
+    return plainly
+
+
+def _links(text: str, named: Mapping[str, str]) -> list[Link]:
+    found = [
+        Link(plain(match.group(1)), match.group(2).strip(), match.start())
+        for match in _LINK.finditer(text)
+        if text[match.start() - 1 : match.start()] != ":"
+    ]
+    for match in _ROLE.finditer(text):
+        words, target, name = match.groups()
+        found.append(Link(plain(words or ""), (target or name).strip(), match.start()))
+    leads = {match.start(2) for match in _NAMED.finditer(text)}
+    for match in _REFERENCE.finditer(text) if named else ():
+        if match.start() in leads:  # a name that leads to another
+            continue
+        target = named.get(_name(match[1] or match[2]), "")
+        for _ in range(_MOST_STEPS):
+            if not target.endswith("_") or _name(target[:-1]) not in named:
+                break
+            target = named[_name(target[:-1])]
+        if target:
+            found.append(Link(plain(match[1] or match[2]), target, match.start()))
+    return sorted(found, key=lambda link: link.start)
+
+
+def _labels(text: str) -> tuple[str, ...]:
+    return tuple((match.group(1) or match.group(2)).replace("\\", "") for match in _LABEL.finditer(text))

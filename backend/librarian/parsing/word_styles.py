@@ -1,0 +1,348 @@
+"""What styles and numbering of a Word file mean: which paragraphs are headings, and what stands in front of an item."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_HEADING = re.compile(r"heading\s*(\d)", re.I)
+_CODE = re.compile(r"\bcode\b|preformatted|source ?code|listing|terminal|console|macro text", re.I)
+#: Styles that Word, and LibreOffice behind its back, give to the lines of tables of contents and of indexes.
+_CONTENTS = re.compile(r"(?:toc|contents|index) ?(?:\d|heading)|table of (?:figures|authorities)|toa heading", re.I)
+_MONO = re.compile(r"courier|consol|mono(?!type)|menlo|monaco|typewriter|fixed|(?:source|fira|cascadia) ?code", re.I)
+_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"))
+_ROMAN_SMALL = ((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))
+_LEVELS = 9
+
+
+def local(element: _Element) -> str:
+    """An element's name without its namespace; empty for comments and the like."""
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def children(element: _Element, name: str) -> Iterator[_Element]:
+    """The direct children of a name, namespaces aside, in order."""
+    return (child for child in element if local(child) == name)
+
+
+def child(element: _Element | None, *path: str) -> _Element | None:
+    """The first descendant by a path of names."""
+    for name in path:
+        element = next(children(element, name), None) if element is not None else None
+    return element
+
+
+def attribute(element: _Element | None, name: str = "val") -> str:
+    """An attribute whatever its namespace; empty where there is none."""
+    if element is None:
+        return ""
+    for key, value in element.attrib.items():
+        if str(key).rpartition("}")[2] == name:
+            return str(value)
+    return ""
+
+
+def text_of(root: _Element | None, name: str) -> str:
+    """The text of a child element, empty where there is none."""
+    found = child(root, name)
+    return (found.text or "") if found is not None else ""
+
+
+def is_on(element: _Element | None) -> bool:
+    """A toggle such as `<w:pageBreakBefore/>`."""
+    return element is not None and attribute(element).lower() not in ("0", "false", "off", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class ParagraphStyle:
+    """A style with what it inherits. `level` is 0 for what isn't a heading, else 1–6."""
+
+    level: int = 0
+    is_code: bool = False
+    page_break: bool = False
+    number_id: str = ""
+    number_level: int = 0
+    size: float = 0.0  #: points; 0 where no style says
+    bold: bool = False
+    mono: bool = False
+    is_contents: bool = False  #: a line of a table of contents or an index
+
+
+class Styles:
+    """The paragraph styles of a file by id."""
+
+    def __init__(self, root: _Element | None) -> None:
+        found = () if root is None else children(root, "style")
+        self._elements = {attribute(style, "styleId"): style for style in found}
+        self._known: dict[str, ParagraphStyle] = {}
+        self._size = _points(child(root, "docDefaults", "rPrDefault", "rPr", "sz"))
+        self._font = font_of(child(root, "docDefaults", "rPrDefault", "rPr", "rFonts"))
+        self.default = next(
+            (key for key, style in self._elements.items() if _is_default(style)),
+            "",
+        )
+
+    def get(self, style_id: str) -> ParagraphStyle:
+        style_id = style_id or self.default
+        if style_id not in self._known:
+            self._known[style_id] = self._resolve(style_id)
+        return self._known[style_id]
+
+    def _resolve(self, style_id: str) -> ParagraphStyle:
+        if style_id not in self._elements:
+            # Files without a styles part still carry the built-in ids.
+            return ParagraphStyle(
+                level=_level_of_name(style_id),
+                size=self._size,
+                mono=is_mono(self._font),
+                is_contents=_CONTENTS.fullmatch(style_id) is not None,
+            )
+        level, is_code, page_break, font, is_contents = 0, False, False, "", False
+        number_id, number_level = "", ""
+        size, bold = 0.0, None
+        seen: set[str] = set()
+        while style_id in self._elements and style_id not in seen:
+            seen.add(style_id)
+            style = self._elements[style_id]
+            name = attribute(child(style, "name")) or style_id
+            properties = child(style, "pPr")
+            outline = attribute(child(properties, "outlineLvl"))
+            level = level or _level_of_name(name) or _level_of_outline(outline)
+            is_code = is_code or _CODE.search(name) is not None
+            is_contents = is_contents or _CONTENTS.fullmatch(name) is not None
+            font = font or font_of(child(style, "rPr", "rFonts"))
+            page_break = page_break or is_on(child(properties, "pageBreakBefore"))
+            number_id = number_id or attribute(child(properties, "numPr", "numId"))
+            number_level = number_level or attribute(child(properties, "numPr", "ilvl"))
+            size = size or _points(child(style, "rPr", "sz"))
+            own = child(style, "rPr", "b")
+            bold = is_on(own) if bold is None and own is not None else bold
+            style_id = attribute(child(style, "basedOn"))
+        return ParagraphStyle(
+            level=level,
+            is_code=is_code and not level,
+            page_break=page_break,
+            number_id=number_id,
+            number_level=_digit(number_level),
+            size=size or self._size,
+            bold=bool(bold),
+            mono=is_mono(font or self._font),
+            is_contents=is_contents,
+        )
+
+
+def is_mono(font: str) -> bool:
+    """Whether a font's letters are all of one width, as far as its name tells."""
+    return _MONO.search(font) is not None
+
+
+def font_of(fonts: _Element | None) -> str:
+    """The font of Latin letters that `rFonts` names; empty where it names none."""
+    return attribute(fonts, "ascii") or attribute(fonts, "hAnsi")
+
+
+def _points(element: _Element | None) -> float:
+    """A size in half points as points, 0 where there is none."""
+    given = attribute(element)
+    return int(given) / 2 if given.isdecimal() and len(given) < 5 else 0.0
+
+
+def _is_default(style: _Element) -> bool:
+    return attribute(style, "type") == "paragraph" and attribute(style, "default") in ("1", "true", "on")
+
+
+def _level_of_name(name: str) -> int:
+    if name.lower() == "title":
+        return 1
+    match = _HEADING.fullmatch(name.strip())
+    return min(6, int(match.group(1))) if match else 0
+
+
+def _level_of_outline(value: str) -> int:
+    return min(6, int(value) + 1) if value.isdecimal() and int(value) < _LEVELS else 0
+
+
+def level_of(properties: _Element | None, style: ParagraphStyle) -> int:
+    """A paragraph's heading level: its own outline level, else its style's."""
+    own = attribute(child(properties, "outlineLvl"))
+    return _level_of_outline(own) if own else style.level
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    format: str
+    text: str
+    start: int
+    legal: bool = False  #: whether Roman numbers and letters of the levels above are shown as decimals
+
+
+class Numbering:
+    """Counts items as Word does. Stateful: `label` is asked once per numbered paragraph, in order."""
+
+    def __init__(self, root: _Element | None) -> None:
+        self._levels: dict[str, list[_Level]] = {}
+        self._counter_of: dict[str, str] = {}
+        self._counts: dict[str, list[int | None]] = {}
+        if root is None:
+            return
+        abstract = {attribute(item, "abstractNumId"): item for item in children(root, "abstractNum")}
+        for number in children(root, "num"):
+            number_id, base = attribute(number, "numId"), attribute(child(number, "abstractNumId"))
+            levels = [_Level("decimal", f"%{place + 1}.", 1) for place in range(_LEVELS)]
+            for source in (abstract.get(base), *children(number, "lvlOverride")):
+                if source is not None:
+                    _read_levels(source, levels)
+            self._levels[number_id] = levels
+            # Lists of one abstract numbering count on, unless they restart by an override.
+            self._counter_of[number_id] = number_id if child(number, "lvlOverride") is not None else f"abstract {base}"
+
+    def label(self, number_id: str, level: int) -> str | None:
+        """`-`, `3.`, `2.1` or `b)`; None where the paragraph has no number."""
+        levels = self._levels.get(number_id)
+        if levels is None or not 0 <= level < _LEVELS:
+            return None
+        definition = levels[level]
+        if definition.format == "bullet":
+            return "-"
+        counts = self._counts.setdefault(self._counter_of[number_id], [None] * _LEVELS)
+        current = counts[level]
+        counts[level] = definition.start if current is None else current + 1
+        counts[level + 1 :] = [None] * (_LEVELS - level - 1)
+        if definition.format == "none":
+            return None
+
+        def shown(match: re.Match[str]) -> str:
+            place = int(match.group(1)) - 1
+            if not 0 <= place <= level:
+                return ""
+            count = counts[place]
+            form = levels[place].format
+            form = "decimal" if definition.legal and form != "decimalZero" else form
+            return written_number(levels[place].start if count is None else count, form)
+
+        return re.sub(r"%(\d)", shown, definition.text).strip() or None
+
+
+def _read_levels(source: _Element, levels: list[_Level]) -> None:
+    overriding = local(source) == "lvlOverride"
+    if overriding:
+        place, start = _digit(attribute(source, "ilvl")), attribute(child(source, "startOverride"))
+        if start.isdecimal() and place < _LEVELS:
+            levels[place] = replace(levels[place], start=int(start))
+    for item in children(source, "lvl"):
+        place = _digit(attribute(item, "ilvl"))
+        if place < _LEVELS:
+            start = attribute(child(item, "start"))
+            levels[place] = _Level(
+                attribute(child(item, "numFmt")) or "decimal",
+                attribute(child(item, "lvlText")),
+                int(start) if start.isdecimal() else 1,
+                is_on(child(item, "isLgl")),
+            )
+
+
+def _digit(value: str) -> int:
+    return int(value) if value.isdecimal() else 0
+
+
+def written_number(number: int, form: str) -> str:
+    """A number in one of Word's forms, such as lowerRoman; decimal where the form is another."""
+    if form in ("lowerLetter", "upperLetter") and number > 0:
+        letter = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+        return letter.upper() if form == "upperLetter" else letter
+    if form in ("lowerRoman", "upperRoman") and 0 < number < 4000:
+        roman = ""
+        for value, letters in (*_ROMAN, *_ROMAN_SMALL):
+            roman += letters * (number // value)
+            number %= value
+        return roman.upper() if form == "upperRoman" else roman
+    return f"{number:02d}" if form == "decimalZero" else str(number)
+
+
+_LARGER = 1.12  #: times the size of the text
+_LONGEST = 120  #: characters
+_MAX_SIZES = 3
+_NUMBERED = re.compile(r"(?:(\d{1,2}(?:\.\d{1,2}){0,4})\.?|[IVX]{1,5}\.|[A-Z]\.|§ ?\d+)\s+(?=[^\W\d_])")
+_DEFAULT = 11.0  #: points, where a file doesn't say
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a paragraph looks like; `size` in points, that of most of its characters."""
+
+    size: float
+    bold: bool
+    length: int
+    mono: bool = False
+
+
+def look_of(paragraph: _Element, style: ParagraphStyle, styles: Styles) -> Look:
+    """How the runs of a paragraph look, as far as they stand directly in it."""
+    sizes: Counter[float] = Counter()
+    bold = mono = True
+    for run in paragraph.iter():
+        if local(run) != "r":
+            continue
+        words = "".join(text.text or "" for text in run if local(text) == "t").strip()
+        if not words:
+            continue
+        properties = child(run, "rPr")
+        given = attribute(child(properties, "sz"))
+        size = int(given) / 2 if given.isdecimal() and len(given) < 5 else style.size or _DEFAULT
+        sizes[size] += len(words)
+        own = child(properties, "b")
+        bold = bold and (is_on(own) if own is not None else style.bold)
+        if mono:
+            font, named = font_of(child(properties, "rFonts")), attribute(child(properties, "rStyle"))
+            mono = is_mono(font) if font else style.mono or (bool(named) and styles.get(named).mono)
+    if not sizes:
+        return Look(style.size or _DEFAULT, False, 0)
+    return Look(sizes.most_common(1)[0][0], bold, sizes.total(), mono)
+
+
+class Looks:
+    """Counts how paragraphs look, then says which of them are headings."""
+
+    def __init__(self) -> None:
+        self._sizes: Counter[float] = Counter()
+        self._bold = 0
+        self._mono = 0
+
+    def count(self, look: Look) -> None:
+        self._sizes[look.size] += look.length
+        self._bold += look.length if look.bold else 0
+        self._mono += look.length if look.mono else 0
+
+    @property
+    def tell(self) -> bool:
+        """Whether some text stands out at all: everything bold, or all of one size and weight, says nothing."""
+        return bool(self._sizes) and (len(self._sizes) > 1 or 0 < self._bold < 0.5 * self._sizes.total())
+
+    @property
+    def typed(self) -> bool:
+        """Whether most of the text is of one width, as from a typewriter: then that doesn't mark code."""
+        return 2 * self._mono > self._sizes.total()
+
+    def level(self, look: Look, words: str, label: str | None) -> int:
+        """A heading's level, 0 for what isn't one."""
+        words = words.strip()
+        if not 2 < len(words) <= _LONGEST or "\n" in words or not any(map(str.isalpha, words)) or label == "-":
+            return 0
+        body = max(self._sizes, key=lambda size: self._sizes[size])
+        larger = sorted((size for size in self._sizes if size >= _LARGER * body), reverse=True)
+        if look.size in larger:
+            return min(_MAX_SIZES, larger.index(look.size) + 1)
+        if not look.bold or words.endswith((".", ",", ";", ":")) or 2 * self._bold > self._sizes.total():
+            return 0
+        deepest = min(_MAX_SIZES, len(larger))
+        numbered = _NUMBERED.match(f"{label or ''} {words}".strip())
+        if numbered and numbered.group(1):
+            return min(6, max(deepest, 1) + numbered.group(1).count("."))
+        return deepest + 1

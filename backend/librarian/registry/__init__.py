@@ -1,0 +1,1 @@
+"""MCP servers, agents and tools as documents."""

@@ -1,0 +1,307 @@
+"""What a registry file says, in any of the shapes that servers and agents are published in.
+
+Understood are MCP `server.json` files, dumps of an MCP registry's API (`{"servers": [{"server": …, "_meta": …}]}`), A2A
+agent cards, and entries `{path, name, description, tags, is_enabled, tools: [{name, description, inputSchema}]}`; each
+alone, in a list, or in an object under `servers` or `agents`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from ..files.paths import Paths
+from ..storage.base import Catalog, CatalogReader
+
+EntityType = Literal["mcp_server", "a2a_agent"]
+
+_OFFICIAL = "io.modelcontextprotocol.registry/official"
+_SCHEMAS = ("inputSchema", "input_schema", "schema")
+_NUMBERS = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCard:
+    """A tool of a server."""
+
+    name: str
+    description: str = ""
+    input_schema: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """A skill of an agent."""
+
+    name: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A server or an agent. `path` names it: one entity per type and path."""
+
+    kind: EntityType
+    path: str
+    name: str
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    enabled: bool = True
+    tools: tuple[ToolCard, ...] = ()
+    capabilities: tuple[str, ...] = ()
+    skills: tuple[Skill, ...] = ()
+    version: str = ""
+    latest: bool = False  #: the registry itself says that this version is the latest
+    file_path: str = ""
+
+    @property
+    def text(self) -> str:
+        """What is embedded: names, descriptions, tags, tools or skills; no schemas, paths, ids or examples."""
+        parts = [self.name, self.description]
+        if self.tags:
+            parts.append(f"Tags: {', '.join(self.tags)}")
+        if self.capabilities:
+            parts.append(f"Capabilities: {', '.join(self.capabilities)}")
+        parts += [text for tool in self.tools for text in (tool.name, tool.description)]
+        parts += [text for skill in self.skills for text in (skill.name, skill.description)]
+        return "\n".join(part for part in parts if part)
+
+
+def entities_of(data: object, file_path: str = "") -> tuple[Entity, ...]:
+    """Every server and agent in parsed JSON; empty where it is something else."""
+    return tuple(replace(entity, file_path=file_path) for entity in _found(data, 0))
+
+
+def _found(data: object, depth: int) -> Iterator[Entity]:
+    if isinstance(data, list):
+        for item in data if depth < 3 else ():
+            yield from _found(item, depth + 1)
+    elif isinstance(data, dict):
+        inner = [data[key] for key in ("servers", "agents") if isinstance(data.get(key), list | dict)]
+        if inner and depth < 3 and not isinstance(data.get("name"), str):
+            for value in inner:
+                yield from _found(_listed(value), depth + 1)
+        elif isinstance(server := data.get("server"), dict):
+            official = _official(data)
+            entity = _server(server, official)
+            if entity is not None:
+                yield entity
+        elif (entity := _agent(data) or _server(data, _official(data))) is not None:
+            yield entity
+
+
+def _listed(value: object) -> object:
+    """Entries of a mapping from path to entry, with their path; a list stays as it is."""
+    if isinstance(value, dict):
+        return [{"path": key, **entry} for key, entry in value.items() if isinstance(entry, dict)]
+    return value
+
+
+def _official(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    meta = data.get("_meta")
+    found = meta.get(_OFFICIAL) if isinstance(meta, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _server(data: Mapping[str, Any], official: Mapping[str, Any]) -> Entity | None:
+    """A server.json, or an entry with a path or with tools."""
+    name = _text(data.get("server_name")) or _text(data.get("name"))
+    if not name:
+        return None
+    published = "$schema" in data and "server" in str(data["$schema"])
+    published |= any(isinstance(data.get(key), list) for key in ("packages", "remotes")) and "/" in name
+    published |= bool(official) and "version" in data
+    path = _text(data.get("path"))
+    if not (published or path.startswith("/") or (isinstance(data.get("tools"), list) and "description" in data)):
+        return None
+    status = _text(official.get("status")) or _text(data.get("status"))
+    return Entity(
+        kind="mcp_server",
+        path=path or f"/{name.strip('/')}",
+        name=_text(data.get("title")) or name if published else name,
+        description=_text(data.get("description")),
+        tags=_texts(data.get("tags")) or _texts(data.get("keywords")),
+        enabled=data.get("is_enabled") is not False and status != "deleted",
+        tools=tuple(_tools(data)),
+        version=_text(data.get("version")),
+        latest=official.get("isLatest") is True,
+    )
+
+
+def _tools(data: Mapping[str, Any]) -> Iterator[ToolCard]:
+    listed = data.get("tools", data.get("tool_list"))
+    for item in listed if isinstance(listed, list) else ():
+        if isinstance(item, dict) and (name := _text(item.get("name")) or _text(item.get("tool_name"))):
+            schema: dict[str, Any] = next((item[key] for key in _SCHEMAS if isinstance(item.get(key), dict)), {})
+            parsed = item.get("parsed_description")  # a docstring, as gateways take it apart
+            said = _text(parsed.get("main")) if isinstance(parsed, dict) else ""
+            yield ToolCard(name, _text(item.get("description")) or said, schema)
+
+
+def _agent(data: Mapping[str, Any]) -> Entity | None:
+    """An agent card: a name with skills."""
+    name, skills = _text(data.get("name")), data.get("skills")
+    if not name or not isinstance(skills, list) or isinstance(data.get("tools"), list):
+        return None
+    abilities = data.get("capabilities")
+    if isinstance(abilities, dict):
+        abilities = [key for key, value in abilities.items() if value]
+    return Entity(
+        kind="a2a_agent",
+        path=_text(data.get("path")) or "/" + (re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or name),
+        name=name,
+        description=_text(data.get("description")),
+        tags=_texts(data.get("tags")),
+        enabled=data.get("is_enabled") is not False,
+        capabilities=_texts(abilities),
+        skills=tuple(
+            Skill(skill, _text(item.get("description")))
+            for item in skills
+            if isinstance(item, dict) and (skill := _text(item.get("name")))
+        ),
+        version=_text(data.get("version")),
+    )
+
+
+def merged(entities: Iterable[Entity]) -> tuple[Entity, ...]:
+    """One entity per type and path: the latest version, its gaps filled from the others; ordered by path."""
+    groups: dict[tuple[str, str], list[Entity]] = {}
+    for entity in entities:
+        groups.setdefault((entity.kind, entity.path.strip("/").casefold()), []).append(entity)
+    return tuple(sorted((_one(group) for group in groups.values()), key=lambda entity: (entity.kind, entity.path)))
+
+
+def _one(group: list[Entity]) -> Entity:
+    best, *others = sorted(group, key=lambda entity: (entity.latest, _rank(entity.version)), reverse=True)
+    for other in others:
+        best = replace(
+            best,
+            description=best.description or other.description,
+            tags=best.tags or other.tags,
+            tools=best.tools or other.tools,
+            capabilities=best.capabilities or other.capabilities,
+            skills=best.skills or other.skills,
+        )
+    return best
+
+
+def _rank(version: str) -> tuple[tuple[int, ...], bool, str]:
+    """Order of versions: numbers first, then releases above what is still a pre-release."""
+    release, dash, _ = version.partition("+")[0].partition("-")
+    numbers = tuple(int(number[:18]) for number in _NUMBERS.findall(release))
+    return numbers, not dash, version
+
+
+def _text(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = value.split(",")
+    return tuple(text for item in value if (text := _text(item))) if isinstance(value, list) else ()
+
+
+logger = logging.getLogger(__name__)
+
+MOST_BYTES = 64 * 1024 * 1024  #: a dump of the whole public registry has some 20 MB
+MOST_BYTES_UNNAMED = 4 * 1024 * 1024  #: a JSON file whose name promises nothing is looked into up to this size
+_NAMES = frozenset({"server.json", "agent-card.json", "agent.json", "agent_card.json", "servers.json", "registry.json"})
+_LEFT_OUT = frozenset({"extension", "too_large", "in_root"})  #: why the index may pass over such a file
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    size: int
+    mtime_ns: int
+    entities: tuple[Entity, ...]
+
+
+class RegistryFiles:
+    """Knows the files from the catalog, which lists what it read and what it passed over."""
+
+    def __init__(self, catalog: Catalog, root: Path) -> None:
+        self._catalog = catalog
+        self._paths = Paths(root)
+        self._lock = threading.Lock()
+        self._seen: dict[str, _Seen] = {}
+        self._entities: tuple[Entity, ...] = ()
+
+    def entities(self) -> tuple[Entity, ...]:
+        """Every entity of the library as its files are now, duplicates merged; the tuple stays the same while they do.
+
+        A file that can't be read or isn't JSON holds none; a warning names it where its name promised some.
+        """
+        with self._catalog.read() as reader:
+            names = set(_candidates(reader))
+        with self._lock:
+            changed = False
+            for name in self._seen.keys() - names:
+                changed |= bool(self._seen.pop(name).entities)
+            for name in names:
+                changed |= self._look(name)
+            if changed:
+                self._entities = merged(entity for name in sorted(self._seen) for entity in self._seen[name].entities)
+            return self._entities
+
+    def _look(self, name: str) -> bool:
+        """Whether the file's entities are others than before."""
+        before = self._seen.get(name)
+        path, status = self._paths.stat(name)
+        if status is None:
+            return bool(self._seen.pop(name, _Seen(0, 0, ())).entities)
+        if before is not None and (before.size, before.mtime_ns) == (status.st_size, status.st_mtime_ns):
+            return False
+        found = (
+            _read(Path(path), name) if status.st_size <= (MOST_BYTES if _promises(name) else MOST_BYTES_UNNAMED) else ()
+        )
+        self._seen[name] = _Seen(status.st_size, status.st_mtime_ns, found)
+        return bool(found) or (before is not None and bool(before.entities))
+
+
+def _candidates(reader: CatalogReader) -> Iterator[str]:
+    for failure in reader.failures():
+        if failure.reason in _LEFT_OUT and failure.file_path.lower().endswith(".json"):
+            yield failure.file_path
+    for stored in reader.iter_documents():
+        if stored.document.file_path.lower().endswith(".json"):
+            yield from (stored.document.file_path, *stored.also_in)
+
+
+def _promises(name: str) -> bool:
+    base = name.rsplit("/", 1)[-1].lower()
+    return base in _NAMES or base.endswith((".registry.json", ".server.json", ".agent-card.json"))
+
+
+def _parsed(data: bytes) -> object:
+    """JSON that can be answered as JSON again: NaN and infinities are null, halves of a surrogate pair U+FFFD."""
+    found = json.loads(data, parse_constant=lambda _: None)
+    return _whole(found) if b"\\ud" in data or b"\\uD" in data else found
+
+
+def _whole(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    return value
+
+
+def _read(path: Path, name: str) -> tuple[Entity, ...]:
+    try:
+        found = entities_of(_parsed(path.read_bytes()), name)
+    except (OSError, ValueError, RecursionError) as error:
+        if _promises(name):
+            logger.warning("The registry file %s can't be read: %s", name, error)
+        return ()
+    if not found and _promises(name):
+        logger.warning("The registry file %s holds neither a server nor an agent.", name)
+    return found

@@ -1,0 +1,1 @@
+"""Retrieval, ranking, snippets and explanations."""

@@ -1,0 +1,191 @@
+"""Explaining a question and an absence: what kind it is, and where a document falls out of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Literal
+
+import numpy as np
+
+from ..models import Deadline, Filters, Query, Ranking, ScorePart, StoredDocument
+from ..schemas import AnalyzeAnswer, LegPlace, WhyNot
+from ..storage.base import Catalog, CatalogReader
+from . import pagination, suggestions
+from .context import RankedCandidates
+from .engine import HybridSearchEngine
+from .router import QueryRouter
+from .suggestions import no_mention
+
+_NARROW = "Narrow the search with a filter, or use words of that page."
+_OUTNUMBERED = (
+    "It holds words of the question, but so many passages fit better that it isn't among the first of any leg. "
+    + _NARROW
+)
+_FAR = (
+    "No leg found it: none of its passages holds the question's words or is near in meaning. "
+    "Ask with words that the page uses."
+)
+
+
+class Analyst:
+    """Answers the verb `analyze`."""
+
+    def __init__(self, router: QueryRouter, engine: HybridSearchEngine, catalog: Catalog) -> None:
+        self._router = router
+        self.engine = engine
+        self._catalog = catalog
+
+    def analyze(self, text: str) -> AnalyzeAnswer:
+        """What the router sees in a question."""
+        seen = self._router.analyze(text)
+        return AnalyzeAnswer(
+            query=text,
+            query_type=seen.query_type,
+            complexity=seen.complexity,
+            word_count=seen.word_count,
+            technical_terms=list(seen.technical_terms),
+            recommended_mode=seen.recommended_mode,
+            confidence=seen.confidence,
+            reasons=list(seen.reasons),
+        )
+
+    def why_not(self, query: Query, file_path: str, budget: Deadline) -> WhyNot:
+        """Where a document stands in the answer, or the stage at which it falls out."""
+        with self._catalog.read() as reader:
+            stored = reader.document_by_path(file_path, text=False)
+            if stored is None:
+                return self._not_indexed(file_path, reader)
+            if blocking := self._blocking(query, file_path):
+                return WhyNot(
+                    file_path=file_path,
+                    stage="filtered",
+                    explanation=f"{file_path} doesn't pass {', '.join(blocking)}. Drop or change what filters it out.",
+                )
+            judged = self.engine.judge(query, reader, budget)
+            legs = self._legs(judged, stored.doc_id)
+            if place := self._place(judged, query, stored, reader):
+                return _shown(query, file_path, legs, *place)
+            if any(leg.rank is not None for leg in legs):
+                return _dropped(judged, stored, legs, in_full_thread=self._in_full_thread(judged, query, stored))
+            outnumbered = self._holds_words(query, file_path, reader, budget)
+            unsaid = no_mention(self.engine.not_mentioned(query, reader), suggestions.within(query.filters))
+            explanation = f"{unsaid} {_OUTNUMBERED if outnumbered else _FAR}".strip()
+            stage: Literal["below_cut", "not_found"] = "below_cut" if outnumbered else "not_found"
+            return WhyNot(file_path=file_path, stage=stage, explanation=explanation, legs=legs)
+
+    def _holds_words(self, query: Query, file_path: str, reader: CatalogReader, budget: Deadline) -> bool:
+        """Whether the document would be found by its words if it were the only one."""
+        alone = replace(query, mode="keyword", filters=replace(query.filters, file_paths=(file_path,)))
+        return bool(self.engine.judge(alone, reader, budget).pool.keyword.ids)
+
+    def _place(
+        self, judged: RankedCandidates, query: Query, stored: StoredDocument, reader: CatalogReader
+    ) -> tuple[int, str, bool] | None:
+        """The first rank at which a document's text is shown, the path that it is shown with, and whether its relevance
+        is below the noise level."""
+        columns = self._catalog.columns()
+        kept, _ = self.engine.kept(judged, query, columns)
+        groups = pagination.grouped(kept, judged.candidates, columns, query)
+        ranks = {one.place: rank for rank, group in enumerate(groups, 1) for one in group}
+        shown = [judged.candidates[one.place] for one in kept]
+        documents = reader.documents([candidate.doc_id for candidate in shown])
+        copies = pagination.also_in(kept, shown, documents, reader)
+        found = [
+            (ranks[one.place], documents[candidate.doc_id].document.file_path)
+            for one, candidate, also_in in zip(kept, shown, copies, strict=True)
+            if candidate.doc_id == stored.doc_id or stored.document.file_path in also_in
+        ]
+        if not found:
+            return None
+        strong = len(pagination.grouped(kept[: self.engine.strong(judged, kept)], judged.candidates, columns, query))
+        rank, path = min(found)
+        return rank, path, rank > strong
+
+    def _in_full_thread(self, judged: RankedCandidates, query: Query, stored: StoredDocument) -> bool:
+        """Whether it is a mail of a conversation of which others are shown, as many as may be."""
+        columns = self._catalog.columns()
+        kept, _ = self.engine.kept(judged, query, columns)
+        own = [one.chunk_id for one in judged.candidates if one.doc_id == stored.doc_id]
+        shown = [judged.candidates[one.place].chunk_id for one in kept]
+        mine, theirs = (columns.group_of(np.array(ids, dtype=np.int64)) for ids in (own, shown))
+        return stored.document.kind == "email" and bool(np.isin(mine, theirs).any())
+
+    def _not_indexed(self, file_path: str, reader: CatalogReader) -> WhyNot:
+        for failure in reader.failures():
+            if f"{file_path}/".startswith(f"{failure.file_path}/"):  # the file, or a folder that is left out as a whole
+                detail = f": {failure.detail}" if failure.detail else ""
+                it = "It is" if failure.file_path == file_path else f"It lies in {failure.file_path!r}, which is"
+                explanation = f"{it} not indexed: {failure.kind}, {failure.reason}{detail.rstrip('.')}."
+                return WhyNot(file_path=file_path, stage="not_indexed", explanation=explanation)
+        return WhyNot(
+            file_path=file_path,
+            stage="not_indexed",
+            explanation=f"No document {file_path!r} is indexed. Paths are relative to the root; "
+            "list_components shows what there is.",
+        )
+
+    def _blocking(self, query: Query, file_path: str) -> list[str]:
+        """The filters that the document doesn't pass, by name."""
+        columns, empty = self._catalog.columns(), Filters()
+        alone = replace(empty, file_paths=(file_path,))
+        blocking = []
+        for name in (field.name for field in fields(Filters)):
+            value = getattr(query.filters, name)
+            if value != getattr(empty, name):
+                only = replace(alone, **{name: value})
+                if name == "file_paths" and file_path in value:
+                    continue
+                if columns.select(only).count == 0 or name == "file_paths":
+                    blocking.append(f"{name}={value!r}")
+        return blocking
+
+    def _legs(self, judged: RankedCandidates, doc_id: int) -> list[LegPlace]:
+        pool = judged.pool
+        chunks = set(pool.passages.chunk_ids[pool.passages.doc_ids == doc_id].tolist())
+        rankings: Mapping[str, Ranking] = {"keyword": pool.keyword, "semantic": pool.semantic, "hyde": pool.hyde}
+        places = []
+        for leg, ranking in rankings.items():
+            if ranking.status == "off" and leg == "hyde":
+                continue
+            if ranking.status != "ok":
+                places.append(LegPlace(leg=leg, reason=ranking.reason or ranking.status))
+                continue
+            found = next(((r, s) for r, (c, s) in enumerate(zip(ranking.ids, ranking.scores, strict=True), 1)
+                          if c in chunks), None)  # fmt: skip
+            if found is None:
+                places.append(LegPlace(leg=leg, reason=f"not among its first {len(ranking.ids)} passages"))
+            else:
+                places.append(LegPlace(leg=leg, rank=found[0], score=found[1]))
+        return places
+
+
+def _shown(query: Query, file_path: str, legs: list[LegPlace], rank: int, shown_at: str, weak: bool) -> WhyNot:
+    """Of a document whose text is in the answer, on its first page or on a later one, or `weak`."""
+    copy = "" if shown_at == file_path else f", as a copy of {shown_at}"
+    if weak and not query.include_weak:
+        explanation = f"Its rank is {rank}{copy}, but it is hardly relevant: ask with include_weak=true to see it."
+        return WhyNot(file_path=file_path, stage="below_cut", explanation=explanation, legs=legs, rank=rank)
+    if rank <= query.max_results:
+        explanation = f"It is in the answer, at rank {rank}{copy}."
+        return WhyNot(file_path=file_path, stage="found", explanation=explanation, legs=legs, rank=rank)
+    explanation = f"Its rank is {rank}{copy}, beyond the first {query.max_results}: ask for more results."
+    return WhyNot(file_path=file_path, stage="below_cut", explanation=explanation, legs=legs, rank=rank)
+
+
+def _dropped(judged: RankedCandidates, stored: StoredDocument, legs: list[LegPlace], *, in_full_thread: bool) -> WhyNot:
+    """Of a document that a leg found and no page of the answer shows."""
+    own = ((rank, one.why) for rank, one in enumerate(judged.candidates, 1) if one.doc_id == stored.doc_id)
+    rank, why = next(own, (None, ()))
+    if in_full_thread:
+        explanation = "A leg found it, but other mails of its conversation fit better: max_per_thread=0 shows all."
+    elif rank is None:
+        explanation = f"A leg found it, but this mode drops it. {_NARROW}"
+    else:
+        explanation = f"A leg found it, but as candidate {rank} it falls below the cut ({_reasons(why)}). {_NARROW}"
+    return WhyNot(file_path=stored.document.file_path, stage="below_cut", explanation=explanation, legs=legs, rank=rank)
+
+
+def _reasons(why: tuple[ScorePart, ...]) -> str:
+    strongest = sorted(why, key=lambda reason: -abs(reason.points))[:3]
+    return ", ".join(f"{reason.source} {reason.points:+.2f}" for reason in strongest)

@@ -1,0 +1,158 @@
+"""Operators as mail users type them: `from:ann subject:"release plan" after:2026-01-31 has:attachment budget`."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import CallerError
+from ..schemas import shortened
+
+_NAMES = "from|to|cc|subject|before|after|since|until|older|newer|has|thread"
+#: As keyboards and programs have them, and as a shell leaves them: `"from:'ann lee' plan"`.
+_OTHER_QUOTES = (
+    r"(?:'(?P<single>[^']*)'|[“”„‟](?P<curly>[^“”„‟]*)[“”]|[‘‚](?P<half>[^‘’‚]*)[‘’]|[«»](?P<angled>[^«»]*)[«»])"
+)
+_OPERATOR = re.compile(
+    rf"""(?<!\S)(?P<not>-|(?-i:NOT)\s+|)(?P<name>{_NAMES}):(?P<gap>\s*)"""
+    rf"""(?:"(?P<quoted>[^"]*)"|{_OTHER_QUOTES}|\((?P<bracketed>[^()]*)\)|"""
+    rf"""(?!-?(?:{_NAMES}):|(?<=\s)-)(?P<plain>[^\s"]+))[,;]*(?!\S)""",
+    re.I,
+)
+#: Operators of mail programs that nothing here answers; as words they would find what nobody asked for.
+_FOREIGN = re.compile(
+    r"(?<!\S)-?(?:(?:older_than|newer_than|filename|larger|smaller|deliveredto|bcc|rfc822msgid):[^\s:]\S*"
+    r"|is:(?:unread|read|starred|important|flagged)|in:(?:inbox|sent|trash|spam|drafts|anywhere))(?!\S)",
+    re.I,
+)
+_TAKEN = " \0 "  #: stands for an operator
+_OR = re.compile(r"\0\s+OR(?!\S)|(?<!\S)OR\s+\0")
+_AND = re.compile(r"(?<=\0) +AND(?= +\S)|(?<!\S)AND +(?=\0)")
+_QUOTED = re.compile('"[^"]*"')
+_ARGUMENTS = {
+    "from": "sender",
+    "to": "recipients",
+    "cc": "recipients",
+    "subject": "subject_contains",
+    "thread": "thread_id",
+    "before": "date_before",
+    "older": "date_before",
+    "until": "date_before",
+    "after": "date_after",
+    "newer": "date_after",
+    "since": "date_after",
+    "later": "date_after",
+}
+#: What a negated operator asks for; `later:` is no operator that anybody types.
+_OPPOSITES = {
+    "before": "since",
+    "older": "since",
+    "after": "before",
+    "newer": "before",
+    "since": "before",
+    "until": "later",
+}
+_DATE = re.compile(r"(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2}))?)?$")
+_STOPS = ",;.?! "
+_ATTACHMENTS = {"attachment", "attachments"}
+
+
+def without_operators(query: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """(the words that are left, the arguments with what the operators say).
+
+    `before:` a day ends before it begins, `after:` begins with it, as mail programs have it; `until:` includes it. All
+    of several recipients must be meant. A blank may follow the colon, and brackets stand around the value.
+    Raises `CallerError` where an operator and an argument, or two operators, say different things, for a `-` before an
+    operator whose opposite no filter holds, and for operators of mail programs that are none here.
+
+    >>> without_operators('from:ann has:attachment budget', {})
+    ('budget', {'sender': 'ann', 'has_attachments': True})
+    """
+    found: dict[str, Any] = {}
+    if ":" in query and (foreign := _FOREIGN.search(_QUOTED.sub('""', query))):
+        raise CallerError(
+            f"'{foreign[0]}' is no operator here.",
+            hint="There are from:, to:, cc:, subject:, before:, after:, until: (with a date as 2026-03), has:attachment"
+            " and thread:. In quotes it is searched as words.",
+        )
+
+    def take(match: re.Match[str]) -> str:
+        name = match["name"].lower()
+        quoted = next((match[name] for name in ("quoted", "single", "curly", "half", "angled") if match[name]), "")
+        value = (quoted or (match["bracketed"] or match["plain"] or "").rstrip(_STOPS)).strip("<>()\"' ")
+        if not value:
+            return match.group()
+        if name == "has":
+            if value.lower() not in _ATTACHMENTS:
+                return match.group()
+            _put(found, "has_attachments", not match["not"], match.group())
+            return _TAKEN
+        argument = _ARGUMENTS[name]
+        if match["gap"] and (argument == "thread_id" or (argument.startswith("date_") and not _DATE.match(value))):
+            return match.group()  # "since: the day": a sentence's colon
+        if match["not"]:
+            if name not in _OPPOSITES:
+                raise CallerError(
+                    f"'{match.group()}' can't be asked: mails are left out by date and attachment alone.",
+                    hint="Drop it; -word leaves out passages that hold a word.",
+                )
+            name = _OPPOSITES[name]
+            argument = _ARGUMENTS[name]
+        if argument == "recipients":
+            found[argument] = (*found.get(argument, ()), value)
+        else:
+            _put(found, argument, _moment(name, value) if argument.startswith("date_") else value, match.group())
+        return _TAKEN
+
+    rest = _words(_OPERATOR.sub(take, query)) if ":" in query else query
+    merged = dict(given)
+    for argument, value in found.items():
+        asked = merged.get(argument)
+        if asked is not None and asked != value:
+            raise CallerError(
+                f"The query asks for {argument} {shortened(value)}, the argument {argument} for {shortened(asked)}.",
+                hint="Give one of them.",
+            )
+        merged[argument] = value
+    return rest, merged
+
+
+def _words(rest: str) -> str:
+    """What is left of a query, with a mark for each operator: words without the AND between operators."""
+    if _OR.search(rest):
+        raise CallerError("OR can't stand beside an operator: mails pass all filters.", hint="Ask once for each.")
+    return " ".join(_AND.sub("", rest).replace("\0", " ").split())
+
+
+def _put(found: dict[str, Any], argument: str, value: object, operator: str) -> None:
+    if argument in found and found[argument] != value:
+        raise CallerError(f"{operator} contradicts another operator in the query.", hint="Give each once.")
+    found[argument] = value
+
+
+def _moment(operator: str, value: str) -> str:
+    """ISO 8601 of a day, month or year as the bound that the operator means; anything else is left to be checked."""
+    match = _DATE.match(value)
+    if match is None:
+        return value
+    year, month, day = (int(part) if part else None for part in match.groups())
+    try:
+        first = dt.datetime(year or 1, month or 1, day or 1, tzinfo=dt.UTC)
+        if operator in ("until", "later"):
+            first = _next(first, month is not None, day is not None)
+        if _ARGUMENTS[operator] == "date_after":
+            return first.isoformat()
+        return (first - dt.timedelta(microseconds=1)).isoformat()
+    except (ValueError, OverflowError):
+        return value
+
+
+def _next(first: dt.datetime, has_month: bool, has_day: bool) -> dt.datetime:
+    """The beginning of the next day, month or year."""
+    if has_day:
+        return first + dt.timedelta(days=1)
+    if has_month:
+        return (first + dt.timedelta(days=31)).replace(day=1)
+    return first.replace(year=first.year + 1)

@@ -1,0 +1,135 @@
+"""What kind of question is it, and which mode answers that kind best? Rules only, and each says what it saw."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..models import AnalyzedQuery, Mode
+from ..text.base import Analyzer
+from .hyde import QueryType
+from .retrievers import QUOTING_PARAGRAPH
+
+_CONCEPTUAL = re.compile(
+    r"\b(why|explain|understand|concepts?|overview|architecture|difference|differ|compare|compared|versus|vs|contrast|"
+    r"relate|best practices?|trade-?offs?|approach|strateg(y|ies)|design|works?|how does|how do .+ work|when should|"
+    r"what (is|are)|what's|whats|purpose|benefits?|introduction|pros and cons)\b",
+    re.IGNORECASE,
+)
+_TROUBLE = re.compile(
+    r"\b(errors?|exceptions?|fail(s|ed|ing|ure)?|crash(es|ed|ing)?|broken|fix(ing)?|issues?|problems?|debug(ging)?|"
+    r"troubleshoot(ing)?|stuck|hang(s|ing)?|time(d|s)? ?out|oom|out of memory|cannot|can't|doesn't|does not|"
+    r"not working|won't|unable|refused|denied|missing|wrong|struggling|warning|traceback)\b",
+    re.IGNORECASE,
+)
+_NAVIGATIONAL = re.compile(
+    r"\b(where (is|are|can|do)|find|show me|link to|page (for|about|on)|docs? (for|on|about)|documentation (for|of|on)|"
+    r"list (of|all)|reference for|section (on|about)|guide (to|for))\b",
+    re.IGNORECASE,
+)
+_FACTUAL = re.compile(
+    r"\b(how (many|much|long|often)|which|when|who|default|limit|version|port|value|size|maximum|minimum|syntax|"
+    r"parameters?|arguments?|options?|flags?)\b",
+    re.IGNORECASE,
+)
+_INSTRUCTION = re.compile(r"\b(how (do|can|should|to)|steps?|set ?up|configure|install|create|deploy|run|use)\b", re.I)
+_QUESTION = re.compile(r"^(how|what|why|when|where|which|who|can|could|does|do|is|are|should|explain|describe)\b", re.I)
+_ACRONYM = re.compile(r"\b[A-Z][A-Z0-9]{1,7}\b")  #: API, JWT, S3
+
+
+@dataclass(frozen=True, slots=True)
+class QueryAnalysis:
+    """What the router saw. `complexity` and `confidence` are in 0–1."""
+
+    query_type: QueryType
+    complexity: float
+    word_count: int
+    technical_terms: tuple[str, ...]
+    recommended_mode: Mode
+    confidence: float
+    reasons: tuple[str, ...]
+
+    def routing(self) -> dict[str, object]:
+        """What an answer tells of it."""
+        return {
+            "query_type": self.query_type,
+            "recommended_mode": self.recommended_mode,
+            "confidence": self.confidence,
+            "reasons": list(self.reasons),
+        }
+
+
+class QueryRouter:
+    """Chooses a mode for a question."""
+
+    def __init__(self, analyzer: Analyzer, *, semantic: bool = True) -> None:
+        """`semantic`: meaning can be searched by; without it every question goes to keyword."""
+        self._analyzer = analyzer
+        self._semantic = semantic
+
+    def analyze(self, text: str) -> QueryAnalysis:
+        """Never raises; an empty question is navigational with no confidence."""
+        return self.judge(self._analyzer.query(text))
+
+    def judge(self, query: AnalyzedQuery) -> QueryAnalysis:
+        """The same for a question already analysed."""
+        text, words = query.text.strip(), len(query.text.split())
+        query_type, indicators, reasons = _type(text)
+        asked = bool(_QUESTION.match(text)) or text.endswith("?")
+        technical = _technical_terms(text, query.identifiers)
+        complexity = min(
+            1.0,
+            0.4 * min(len(query.terms) / 10, 1.0)
+            + 0.2 * (words > 12)
+            + 0.25 * (query_type in ("conceptual", "troubleshooting"))
+            + 0.15 * asked,
+        )
+        mode, confidence, why = self._mode(query, query_type, asked, words)
+        if technical:
+            reasons = (*reasons, f"names {', '.join(technical[:3])}")
+        confidence = min(0.95, confidence + 0.05 * max(0, indicators - 1))
+        return QueryAnalysis(
+            query_type, round(complexity, 3), words, technical, mode, round(confidence, 3), (*reasons, why)
+        )
+
+    def _mode(self, query: AnalyzedQuery, query_type: str, asked: bool, words: int) -> tuple[Mode, float, str]:
+        if not self._semantic:
+            return "keyword", 0.9, "without embeddings, words decide"
+        if not (query.terms or query.identifiers or query.phrases):
+            return "hybrid", 0.3, "no content word: meaning is all there is"
+        if query.phrases and len(query.terms) < QUOTING_PARAGRAPH:
+            return "keyword", 0.85, "quoted words must occur as they are"
+        if query.identifiers and words <= 3 and not asked:
+            return "keyword", 0.85, "a short technical query: exact words decide"
+        if query_type == "conceptual" and not query.identifiers and len(query.terms) >= 2:
+            return "hybrid", 0.65, "a conceptual question: meaning and words together"
+        return "hybrid", 0.7, "words and meaning together measure best on questions like this"
+
+
+def _technical_terms(text: str, identifiers: Sequence[str]) -> tuple[str, ...]:
+    """Identifiers, as they are typed, and acronyms, which decide nothing: many documents hold them."""
+    typed = (re.search(re.escape(name), text, re.IGNORECASE) for name in identifiers)
+    names = [match[0] if match else name for match, name in zip(typed, identifiers, strict=True)]
+    acronyms = [] if text.isupper() and " " in text else _ACRONYM.findall(text)
+    found = {name.lower(): name for name in (*acronyms, *names)}
+    return tuple(sorted(found.values(), key=text.find))
+
+
+def _type(text: str) -> tuple[QueryType, int, tuple[str, ...]]:
+    """The kind of question, how many of its indicators were seen, and which."""
+    rules: tuple[tuple[QueryType, re.Pattern[str]], ...] = (
+        ("troubleshooting", _TROUBLE),
+        ("navigational", _NAVIGATIONAL),
+        ("conceptual", _CONCEPTUAL),
+        ("factual", _FACTUAL),
+        ("conceptual", _INSTRUCTION),
+    )
+    for query_type, pattern in rules:
+        if pattern is _INSTRUCTION and len(text.split()) < 3:
+            continue  # a bare "install" names a topic
+        if seen := [match.group(0).lower() for match in pattern.finditer(text)]:
+            return query_type, len(seen), (f"{query_type}: “{seen[0]}”",)
+    if _QUESTION.match(text) or text.endswith("?"):
+        return "factual", 1, ("factual: a plain question",)
+    return "navigational", 0, ("navigational: names a topic",)

@@ -1,0 +1,1 @@
+"""Catalog, keyword index, column cache and embedding cache."""

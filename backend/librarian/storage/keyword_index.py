@@ -1,0 +1,430 @@
+"""Which chunks hold which words: a keyword index over analysed tokens, by tantivy.
+
+Scores are BM25 (Robertson & Zaragoza 2009, "The Probabilistic Relevance Framework", with Lucene's idf), summed over
+weighted fields. A projection of the catalog: it holds no text, and can be deleted and made again.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import math
+import textwrap
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from threading import RLock
+from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
+
+import numpy as np
+import numpy.typing as npt
+import tantivy
+
+from ..errors import Damaged, Unavailable
+from ..models import FEATURES, AnalyzedQuery, Document, Ids, KeywordEntry, Kind, Ranking, Selection, Vector
+from .keyword_queries import MUST, Query, QueryBuilder, joined
+from .keyword_schema import (
+    FIELDS,
+    FORMAT,
+    WORDED,
+    FieldWeights,
+    build_schema,
+    damaged,
+    discard,
+    entry_of,
+    is_failure,
+    open_index,
+    remove_leftover,
+    save_state,
+)
+
+log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Scores = npt.NDArray[np.float64]
+
+K1 = 1.2  #: tantivy's; it can't be set
+
+_SPARE = 1.25  # how many more than expected are ranked, so that enough of them pass a filter
+
+_UNWRITTEN = (OSError, ValueError, RuntimeError)  # what tantivy raises
+
+_HEAP = 50_000_000  # bytes of postings that the writer collects before it writes a segment; grows as needed
+
+
+def idf(containing: int, entries: int) -> float:
+    """Inverse document frequency as tantivy and Lucene have it: ln(1 + (N − n + ½) / (n + ½)).
+
+    >>> round(idf(1, 10), 4)
+    1.9924
+    """
+    return math.log(1 + (entries - containing + 0.5) / (containing + 0.5))
+
+
+def _reading(method: Callable[Concatenate[TantivyIndex, P], T]) -> Callable[Concatenate[TantivyIndex, P], T]:
+    """A method that notes it in `damage`, and raises `Damaged`, where tantivy can't read its files."""
+
+    @functools.wraps(method)
+    def guarded(self: TantivyIndex, /, *args: P.args, **given: P.kwargs) -> T:
+        try:
+            return method(self, *args, **given)
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            self.give_up(error)
+            raise damaged(self._path, error) from error
+
+    return guarded
+
+
+class TantivyIndex:
+    """`protocols.KeywordIndex` in a folder, or in memory where `path` is None.
+
+    `identity` names the catalog that this is a projection of: an index made for another one is emptied when opened.
+    Where a selection lets through at least `dense_share` of all entries, search ranks first and filters then: on
+    107,308 entries, all of which pass, that takes less than a third of the time.
+    Raises `Damaged` where the folder can't be read: `lexical_schema.discard` it and open again. Where reading fails
+    later, `damage` says so, and the next opening raises `Damaged`.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        weights: FieldWeights = FieldWeights(),
+        identity: str = "",
+        dense_share: float = 0.25,
+    ) -> None:
+        self._path = path
+        self._dense_share = dense_share
+        self._index, self._state = open_index(path)
+        self._build = QueryBuilder(build_schema(), weights)
+        self._lock = RLock()
+        self._writer: Any = None
+        self._closed = False
+        self.damage = ""  #: why its files can't be read, where a search has failed
+        self._reached: tuple[Any, AnalyzedQuery, float] | None = None
+        try:
+            self._searcher = self._newest()
+        except BaseException as error:
+            raise damaged(path, error) from error
+        if identity != self._state.identity:
+            if identity and self._state.identity:
+                log.info("keyword index: made for another catalog, emptied")
+                self.clear()
+            self._state = replace(self._state, identity=identity or self._state.identity)
+            save_state(path, self._state)
+
+    @classmethod
+    def sound(cls, path: Path, *, identity: str = "") -> TantivyIndex:
+        """The index in that folder; an empty one, to be filled from the catalog, where it is damaged."""
+        try:
+            return cls(path, identity=identity)
+        except Damaged as error:
+            log.warning("%s It is made again.", error.message)
+            discard(path)
+            return cls(path, identity=identity)
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def put(self, items: Iterable[tuple[int, int, Document, KeywordEntry]]) -> None:
+        """(chunk id, document id, its document, its entry); visible after `commit`.
+
+        Adds: what an id held before must be deleted first (in the same commit is fine). Raises `Unavailable`, as
+        `delete` and `delete_chunks` do, where it can't be written; all that isn't committed is lost then.
+        """
+        with self._lock:
+            writer = self._writing()
+            for chunk_id, doc_id, document, entry in items:
+                made = entry_of(chunk_id, doc_id, document, entry)
+                try:
+                    writer.add_document(made)
+                except _UNWRITTEN as error:
+                    raise self._given_up(error) from error
+
+    def delete(self, doc_ids: Iterable[int]) -> None:
+        """Drop all entries of these documents; visible after `commit`."""
+        self._delete("doc", doc_ids)
+
+    def delete_chunks(self, chunk_ids: Iterable[int]) -> None:
+        """Drop single entries; visible after `commit`."""
+        self._delete("chunk", chunk_ids)
+
+    def commit(self, generation: int) -> None:
+        """Make what was put and deleted visible, and remember the catalog's generation.
+
+        Raises `Unavailable` where it can't be written; searches go on with what was committed before.
+        """
+        with self._lock:
+            try:
+                if self._writer is not None:
+                    self._writer.commit()
+                state = replace(self._state, generation=generation)
+                save_state(self._path, state)
+                if self._writer is not None:  # last: what follows a commit is soon done
+                    self._searcher = self._newest()
+            except _UNWRITTEN as error:
+                raise self._given_up(error) from error
+            self._state = state
+
+    def clear(self) -> None:
+        """Drop everything, at once."""
+        with self._lock:
+            self._writing().delete_all_documents()
+            self.damage, self._state = "", replace(self._state, format=FORMAT)
+            self.commit(0)
+
+    def rollback(self) -> None:
+        """Forget what was put and deleted since the last commit."""
+        with self._lock:
+            if self._writer is not None:
+                self._writer.rollback()
+
+    def close(self) -> None:
+        """Release the folder; what isn't committed is lost. Waits for merges under way."""
+        with self._lock:
+            self._closed = True
+            if self._writer is not None:
+                writer, self._writer = self._writer, None
+                try:
+                    writer.rollback()
+                    writer.wait_merging_threads()
+                except _UNWRITTEN as error:  # the folder is gone, say; nothing of it is needed any more
+                    log.warning("keyword: its writer ended with an error: %s", error)
+
+    # -- searching -------------------------------------------------------------------------------------------------
+
+    @_reading
+    def search(self, query: AnalyzedQuery, selection: Selection, limit: int) -> Ranking:
+        """Best chunks by BM25 over weighted fields, ties by id.
+
+        An entry's raw score is Σ over fields f and terms t of
+        ``weight(f) · idf(t, f) · tf · (k1 + 1) / (tf + k1 · (1 − b + b · length / mean length))``;
+        `scores` divide it by `reach`.
+        """
+        started = time.perf_counter()
+        searcher = self._open_searcher()
+        scored = self._build.scored(query, FIELDS)
+        ids, raw = np.empty(0, dtype=np.int64), np.empty(0)
+        if scored is not None and limit > 0 and (selection.mask is None or selection.count > 0):
+            ids, raw = self._passing(searcher, [(MUST, scored), *self._build.demanded(query)], selection, limit)
+            order = np.lexsort((ids, -raw))
+            ids, raw = ids[order], raw[order]
+        reach = self._reach(searcher, query) if len(raw) else 1.0
+        return Ranking(
+            source="keyword",
+            ids=tuple(ids.tolist()),
+            raw=tuple(raw.tolist()),
+            scores=tuple(np.minimum(raw / reach, 1.0).tolist()),
+            ms=(time.perf_counter() - started) * 1000,
+        )
+
+    @_reading
+    def reach(self, query: AnalyzedQuery) -> float:
+        """The most that any text could score for this query.
+
+        As tf grows, a term's score approaches weight · idf · (k1 + 1) from below; so the sum of that over all terms, in
+        each field where they occur, bounds every score. A term that occurs nowhere counts as one that the body could
+        hold: an entry with half of a question's words must not look like a full answer.
+        """
+        return self._reach(self._open_searcher(), query)
+
+    @_reading
+    def features(self, query: AnalyzedQuery, chunk_ids: Ids, names: Collection[str] = FEATURES) -> dict[str, Vector]:
+        """Scores of given chunks, for a ranker: each of `names` → array in the order of `chunk_ids`.
+
+        `bm25` is what `search` gives as `scores`; `body`, `title`, `headings`, `path` are those fields' BM25 alone,
+        over the same reach; `identifiers` is the share of the query's identifiers that the chunk holds, 0 without any.
+        Demands of the query (phrases, exclusions) are left aside. One small search per name, over these chunks only.
+        """
+        searcher = self._open_searcher()
+        order = np.asarray(chunk_ids, dtype=np.int64)
+        among = self._build.among("chunk", order)
+
+        def scores(name: str) -> Vector:
+            found = np.zeros(len(order), dtype=np.float32)
+            if name == "identifiers":
+                wanted, scale = self._build.counted(query.identifiers, name), float(len(query.identifiers))
+            else:
+                wanted = self._build.scored(query, FIELDS if name == "bm25" else (name,))
+                scale = self._reach(searcher, query)
+            if wanted is None or not len(order):
+                return found
+            numbers, own = _best(searcher, joined([(MUST, among), (MUST, wanted)]), len(order))
+            if len(numbers):
+                sorting = np.argsort(numbers)
+                numbers, own = numbers[sorting], own[sorting]
+                at = np.minimum(np.searchsorted(numbers, order), len(numbers) - 1)
+                np.copyto(found, own[at] / scale, where=numbers[at] == order, casting="same_kind")
+            return np.minimum(found, np.float32(1.0)) if name == "bm25" else found
+
+        return {name: scores(name) for name in names}
+
+    @_reading
+    def admitted(self, query: AnalyzedQuery, chunk_ids: Ids) -> Ids:
+        """Those of these chunks that hold all quoted phrases of the query and nothing that it excludes, by id."""
+        searcher = self._open_searcher()
+        if not len(chunk_ids):
+            return np.empty(0, dtype=np.int64)
+        asked = joined([(MUST, self._build.among("chunk", chunk_ids)), *self._build.demanded(query)])
+        return np.sort(_best(searcher, asked, len(chunk_ids))[0])
+
+    # -- looking around --------------------------------------------------------------------------------------------
+
+    @property
+    def generation(self) -> int:
+        """Of the last commit; 0 where there was none."""
+        return self._state.generation
+
+    @_reading
+    def frequencies(self, terms: Collection[str]) -> dict[str, int]:
+        """Those of these terms that some chunk's body, title, headings or path holds, each with how many bodies do,
+        or else titles, headings or paths; a deleted one may count until a merge drops it."""
+        held = self._open_searcher().doc_freq
+        counts = ((term, next(filter(None, (int(held(field, term)) for field in WORDED)), 0)) for term in terms)
+        return {term: count for term, count in counts if count}
+
+    @_reading
+    def vocabulary(self, prefix: str, limit: int, *, identifiers: bool = False) -> list[str]:
+        """Indexed terms of bodies, or identifiers, that start so, most frequent first."""
+        field = "identifiers" if identifiers else "body"
+        found = self._open_searcher().terms_with_prefix(field, prefix, limit=limit)
+        return [term for term, _ in found]
+
+    @_reading
+    def count(self) -> int:
+        """How many chunks have an entry."""
+        return int(self._open_searcher().num_docs)
+
+    @_reading
+    def dead(self) -> int:
+        """How many deleted entries its frequencies still count, until a merge drops them."""
+        searcher = self._open_searcher()
+        return _entries(searcher) - int(searcher.num_docs)
+
+    @_reading
+    def tally(self) -> dict[int, int]:
+        """Document id → how many entries it has, for reconciling."""
+        searcher = self._open_searcher()
+        number = int(searcher.num_docs)
+        if number == 0:
+            return {}
+        hits = searcher.search(tantivy.Query.all_query(), number, count=False).hits
+        return Counter(searcher.fast_field_values("doc", [address for _, address in hits]))
+
+    def give_up(self, error: BaseException) -> None:
+        """Remember that its files can't be read, so that the next opening begins with an empty index."""
+        with self._lock:
+            if self._path is None or self.damage:
+                return
+            self.damage = f"the keyword index {self._path} is damaged: {textwrap.shorten(str(error), 200)}"
+            log.error("%s. It is made again when the library is opened.", self.damage)
+            self._state = replace(self._state, format=0)
+            with suppress(OSError):
+                save_state(self._path, self._state)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _passing(
+        self, searcher: Any, clauses: list[tuple[Any, Query]], selection: Selection, limit: int
+    ) -> tuple[Ids, Scores]:
+        """The best entries that the selection lets through."""
+        mask = selection.mask
+        if mask is None:
+            return _best(searcher, joined(clauses), limit)
+        share = selection.count / max(1, int(searcher.num_docs))
+        if share >= self._dense_share:
+            # Ranking without a filter skips most postings; where most of what it finds passes, that is the shorter way.
+            more = int(_SPARE * limit / share) + limit
+            numbers, scores = _best(searcher, joined(clauses), more)
+            passing = np.flatnonzero(numbers < len(mask))
+            passing = passing[mask[numbers[passing]]]
+            if len(passing) >= limit or len(numbers) < more:
+                return numbers[passing[:limit]], scores[passing[:limit]]
+        return _best(searcher, joined([*clauses, *self._build.selected(selection)]), limit)
+
+    def _reach(self, searcher: Any, query: AnalyzedQuery) -> float:
+        """`reach`; remembered for the last question, which is asked of a search and of its features."""
+        known = self._reached
+        if known is not None and known[0] is searcher and known[1] is query:
+            return known[2]
+        reach = self._reach_of(searcher, query)
+        self._reached = (searcher, query, reach)
+        return reach
+
+    def _reach_of(self, searcher: Any, query: AnalyzedQuery) -> float:
+        entries = _entries(searcher)
+        parts: list[float] = []
+        seen: set[str] = set()
+        for field in self._build.weights:
+            for term in self._build.terms_of(query, field):
+                containing = int(searcher.doc_freq(field, term))
+                if containing:
+                    seen.add(term)
+                    parts.append(self._build.weight(query, field, term) * idf(containing, entries))
+        missing = [term for term in self._build.terms_of(query, "body") if term not in seen]
+        parts.extend(self._build.weight(query, "body", term) * idf(0, entries) for term in missing)
+        return (K1 + 1) * math.fsum(parts) or 1.0
+
+    def _newest(self) -> Any:
+        self._index.reload()
+        return self._index.searcher()
+
+    def _open_searcher(self) -> Any:
+        if self._closed:
+            raise Unavailable(f"The keyword index {self._path} is closed.", hint="Open the library again.")
+        return self._searcher
+
+    def _writing(self) -> Any:
+        if self._closed:
+            raise Unavailable(f"The keyword index {self._path} is closed.", hint="Open the library again.")
+        if self._writer is None:
+            try:
+                self._writer = self._new_writer()
+            except BaseException as error:
+                if not is_failure(error):
+                    raise
+                raise self._given_up(error) from error
+        return self._writer
+
+    def _delete(self, field: str, ids: Iterable[int]) -> None:
+        with self._lock:
+            for number in ids:
+                try:
+                    self._writing().delete_documents_by_term(field, int(number))
+                except _UNWRITTEN as error:
+                    raise self._given_up(error) from error
+
+    def _given_up(self, error: BaseException) -> Unavailable:
+        """The error to raise. A writer that failed once, on a full disk say, never writes again."""
+        self._writer = None  # what it still holds is lost; the next one starts from the last commit
+        remove_leftover(self._path, error)
+        return Unavailable(
+            f"The keyword index {self._path} can't be written: {str(error).rstrip('.')}.",
+            hint="Check free space and permissions, and that no other program writes there.",
+        )
+
+    def _new_writer(self) -> Any:
+        """A writer over what was committed; files that a killed one left behind would be in its way, and go."""
+        writer = self._index.writer(heap_size=_HEAP, num_threads=1)
+        writer.garbage_collect_files()
+        return writer
+
+
+def _entries(searcher: Any) -> int:
+    """All entries, with deleted ones that await merging: tantivy's own scores count these too, in N as in n."""
+    return sum(int(searcher.doc_freq("kind", kind)) for kind in get_args(Kind))
+
+
+def _best(searcher: Any, query: Query, limit: int) -> tuple[Ids, Scores]:
+    """Chunk ids and scores of the best entries, each of shape (at most limit,)."""
+    hits = searcher.search(query, limit, count=False).hits
+    numbers = searcher.fast_field_values("chunk", [address for _, address in hits])
+    if None in numbers:
+        raise ValueError("an entry has lost its number")
+    return np.array(numbers, dtype=np.int64), np.array([score for score, _ in hits], dtype=np.float64)

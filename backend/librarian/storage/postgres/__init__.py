@@ -1,0 +1,1 @@
+"""The same storage in PostgreSQL."""

@@ -1,0 +1,408 @@
+"""What ties documents together by links, as the catalog keeps it: two lists of keys with each document."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Iterable
+from dataclasses import astuple
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import starmap
+from typing import Any
+
+import numpy as np
+
+from ..models import (
+    Attachment,
+    Block,
+    Chunk,
+    Document,
+    Email,
+    Excluded,
+    Frame,
+    Heading,
+    Included,
+    Kind,
+    Link,
+    ReadResult,
+    SourceFile,
+    StoredChunk,
+    StoredDocument,
+)
+from ..text.characters import without
+from ..text.cross_references import key_of, meant_by, names_of
+
+KEYS = "<i8"  #: how keys of names are packed
+
+#: What `moved_reference_row` needs of a stored document; its id follows.
+KIND_AND_STRUCTURE = "SELECT d.kind, t.structure FROM documents d JOIN texts t ON t.doc_id = d.id WHERE d.id ="
+
+
+def reference_row(document: Document) -> tuple[bytes, bytes]:
+    """What links may call a document, and what its own links may mean: their keys (`cross_references.key_of`), packed;
+    nothing of a mail."""
+    if document.kind == "email":
+        return b"", b""
+    meant: set[str] = set()
+    for target in {link.target for link in document.links}:
+        meant |= meant_by(document, target)
+    return _packed_keys(names_of(document)), _packed_keys(meant)
+
+
+def moved_reference_row(source: SourceFile, kind: Kind, structure: bytes) -> tuple[bytes, bytes]:
+    """The same of a stored document at another path; `structure` as in `catalog_rows.text_row`."""
+    kept = json.loads(zlib.decompress(structure))
+    return reference_row(
+        Document(
+            file_path=source.file_path,
+            product=source.product,
+            component=source.component,
+            kind=kind,
+            file_type="",
+            title="",
+            text="",
+            links=tuple(starmap(Link, kept["links"])),
+            labels=tuple(kept.get("labels", ())),
+            front_matter=kept["front_matter"],
+        )
+    )
+
+
+def _packed_keys(names: Iterable[str]) -> bytes:
+    return np.array(sorted(map(key_of, names)), dtype=KEYS).tobytes()
+
+
+NO_DATE = -(2**63)  #: of a document without a date, or with one that can't be read; outside every range
+FIRST = NO_DATE + 1
+LAST = 2**63 - 1
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_DATE_LENGTH = len("2026-01-31")
+
+
+def micros(date: str, *, end_of_day: bool = False) -> int:
+    """Microseconds since 1970 of an ISO 8601 date; UTC where it names no zone.
+
+    With `end_of_day`, a date without a time is its last microsecond, so that an upper bound includes the whole day.
+    Raises `ValueError` (or `OverflowError`, past the year 9999) where it isn't a date.
+
+    >>> micros("1970-01-01T00:00:01Z")
+    1000000
+    >>> micros("1970-01-01", end_of_day=True)
+    86399999999
+    """
+    moment = datetime.fromisoformat(date)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    if end_of_day and len(date) <= _DATE_LENGTH:
+        moment += timedelta(days=1) - _MICROSECOND
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+@lru_cache(maxsize=256)
+def micros_or_no_date(date: str) -> int:
+    """Like `micros`, but `NO_DATE` where a document's date is empty or unreadable.
+
+    Remembered, since the keyword index asks it for each passage of a document.
+    """
+    try:
+        return micros(date)
+    except (ValueError, OverflowError):
+        return NO_DATE
+
+
+Row = tuple[Any, ...]
+
+#: An opening of more characters isn't kept with each of its passages: a table's header may be larger than they are.
+OPENING = 600
+_LEFT_OUT = "~"  #: stands before frames of which an opening isn't kept
+
+UNFINISHED = "?"  #: what `known` gives as the hash of an archive whose members are stored, but not yet itself
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+#: zlib level of texts. On 14 MB of Markdown manuals level 1 packs 117 MB/s to 33%, 3 100 MB/s to 31%, 6 62 MB/s to 29%.
+COMPRESSION = 3
+
+DOCUMENT_COLUMNS = (
+    "file_path, product, component, kind, file_type, title, title_in_text, doc_type, language, encoding,"
+    " encoding_confidence, summary, last_modified, modified, size, mtime_ns, content_hash, tags, headings, notes,"
+    " chunk_count, indexed_at, archive, included"
+)
+EMAIL_COLUMNS = (
+    "thread_id, subject, sender, date, message_id, has_attachments, headers, topic, is_answer, fingerprint, recipients"
+)
+CHUNK_COLUMNS = (
+    'doc_id, ordinal, start, "end", text, heading_path, heading_level, page, line_start, line_end, hash, frames'
+)
+_FAILURE_COLUMNS = "file_path, kind, reason, detail, size, mtime_ns"
+
+
+class Inserts:
+    """The statements that store rows; `mark` is how the database's driver writes a parameter."""
+
+    def __init__(self, mark: str) -> None:
+        def insert(table: str, columns: str) -> str:
+            return f"INSERT INTO {table} ({columns}) VALUES ({', '.join([mark] * len(columns.split(',')))})"
+
+        self.document = insert("documents", f"id, {DOCUMENT_COLUMNS}, names, links")
+        self.text = insert("texts", "doc_id, text, structure")
+        self.email = insert("emails", f"doc_id, {EMAIL_COLUMNS}")
+        self.chunk = insert("chunks", f"id, {CHUNK_COLUMNS}, text_key")
+        changed = ", ".join(f"{name} = excluded.{name}" for name in _FAILURE_COLUMNS.split(", ")[1:])
+        self.failure = f"{insert('failures', _FAILURE_COLUMNS)} ON CONFLICT (file_path) DO UPDATE SET {changed}"
+
+
+def document_row(document: Document, chunk_count: int, indexed_at: str) -> Row:
+    """The values of DOCUMENT_COLUMNS, and those of `reference_row`."""
+    headings = [(h.level, h.text, h.line, h.start, h.page) for h in document.headings]
+    return (
+        document.file_path,
+        document.product,
+        document.component,
+        document.kind,
+        document.file_type,
+        document.title,
+        document.title_in_text,
+        document.doc_type,
+        document.language,
+        document.encoding,
+        document.encoding_confidence,
+        document.summary,
+        document.last_modified,
+        micros_or_no_date(document.last_modified),
+        document.size,
+        document.mtime_ns,
+        document.content_hash,
+        json.dumps(document.tags),
+        json.dumps(headings),
+        json.dumps(document.notes),
+        chunk_count,
+        indexed_at,
+        document.archive,
+        included_row(document),
+        *reference_row(document),
+    )
+
+
+def included_row(document: Document) -> str:
+    """The files that a document includes, for its column; empty where there are none."""
+    return json.dumps([astuple(one) for one in document.included]) if document.included else ""
+
+
+def stored_included(packed: str) -> tuple[Included, ...]:
+    """From what `included_row` made."""
+    return tuple(starmap(Included, json.loads(packed))) if packed else ()
+
+
+def text_row(doc_id: int, document: Document) -> Row:
+    """The values of `texts`: text and structure, compressed."""
+    structure = {
+        "blocks": [(b.kind, b.start, b.end, b.header_end) for b in document.blocks],
+        "page_starts": document.page_starts,
+        "excluded": [(e.start, e.end, e.reason) for e in document.excluded],
+        "links": [(link.text, link.target, link.start) for link in document.links],
+        "labels": document.labels,
+        "front_matter": dict(document.front_matter),
+    }
+    packed = json.dumps(structure, default=str).encode()
+    return doc_id, zlib.compress(document.text.encode(), COMPRESSION), zlib.compress(packed, COMPRESSION)
+
+
+def email_row(doc_id: int, email: Email) -> Row:
+    """`doc_id` and the values of EMAIL_COLUMNS."""
+    headers = {
+        "to": email.to,
+        "cc": email.cc,
+        "in_reply_to": email.in_reply_to,
+        "references": email.references,
+        "attachments": [(a.filename, a.content_type, a.size) for a in email.attachments],
+    }
+    return (
+        doc_id,
+        email.thread_id,
+        email.subject,
+        email.sender,
+        email.date,
+        email.message_id,
+        bool(email.attachments),
+        json.dumps(headers),
+        email.topic,
+        email.is_answer,
+        email.fingerprint,
+        " ".join((*email.to, *email.cc)),
+    )
+
+
+def chunk_row(chunk_id: int, doc_id: int, chunk: Chunk) -> Row:
+    """The chunk's id, the values of CHUNK_COLUMNS, and its text's key."""
+    return (
+        chunk_id,
+        doc_id,
+        chunk.ordinal,
+        chunk.start,
+        chunk.end,
+        chunk.text,
+        json.dumps(chunk.heading_path),
+        chunk.heading_level,
+        chunk.page,
+        chunk.line_start,
+        chunk.line_end,
+        chunk.hash,
+        _packed_frames(chunk) if chunk.frames or chunk.titles or chunk.unseen else "",
+        text_key(chunk.text),
+    )
+
+
+def text_key(text: str) -> int:
+    """The same number for the same text: the first 64 bits of its SHA-256, signed.
+
+    Of a million texts two that differ share one with a probability of 3 in 100 million.
+    """
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
+def _packed_frames(chunk: Chunk) -> str:
+    kept = [frame.opening if len(frame.opening) <= OPENING else None for frame in chunk.frames]
+    frames = [
+        (f.kind, f.start, f.end, opening, f.opening_end, f.closing, f.closing_start)
+        for f, opening in zip(chunk.frames, kept, strict=True)
+    ]
+    return (_LEFT_OUT if None in kept else "") + json.dumps((frames, chunk.titles, chunk.unseen))
+
+
+def leaves_out(row: Row) -> bool:
+    """Whether a chunk's row (id and CHUNK_COLUMNS) lacks what only its document's text can tell."""
+    return str(row[-1]).startswith(_LEFT_OUT)
+
+
+def stored_chunk(row: Row, document_text: str = "") -> StoredChunk:
+    """From the chunk's id and CHUNK_COLUMNS; long openings come from the document's text where that is given."""
+    chunk_id, doc_id, ordinal, start, end, text, path, level, page, line_start, line_end, digest, packed = row
+    # Passages of an older format, which are read again after an update, have no third part.
+    frames, titles, *unseen = json.loads(packed.removeprefix(_LEFT_OUT)) if packed else ((), ())
+    for frame in frames:
+        if frame[3] is None:
+            frame[3] = document_text[start + frame[1] : start + frame[4]].rstrip("\n")
+    chunk = Chunk(
+        ordinal=ordinal,
+        start=start,
+        end=end,
+        text=text,
+        heading_path=tuple(json.loads(path)),
+        heading_level=level,
+        page=page,
+        line_start=line_start,
+        line_end=line_end,
+        hash=digest,
+        frames=tuple(starmap(Frame, frames)),
+        titles=tuple([(first, last) for first, last in titles]),
+        unseen=tuple([(first, last) for lines in unseen for first, last in lines]),
+    )
+    return StoredChunk(chunk_id, doc_id, chunk)
+
+
+def stored_document(row: Row, email: Row | None, text: Row | None, also_in: tuple[str, ...]) -> StoredDocument:
+    """From the id and DOCUMENT_COLUMNS, EMAIL_COLUMNS of a mail, and (text, structure) where asked for."""
+    (
+        doc_id,
+        file_path,
+        product,
+        component,
+        kind,
+        file_type,
+        title,
+        title_in_text,
+        doc_type,
+        language,
+        encoding,
+        confidence,
+        summary,
+        last_modified,
+        _,
+        size,
+        mtime_ns,
+        content_hash,
+        tags,
+        headings,
+        notes,
+        chunk_count,
+        indexed_at,
+        archive,
+        included,
+    ) = row
+    document = Document(
+        file_path=file_path,
+        product=product,
+        component=component,
+        kind=kind,
+        file_type=file_type,
+        title=title,
+        text="" if text is None else unpack_text(text[0]),
+        headings=tuple(starmap(Heading, json.loads(headings))),
+        doc_type=doc_type,
+        tags=tuple(json.loads(tags)),
+        language=language,
+        encoding=encoding,
+        encoding_confidence=confidence,
+        summary=summary,
+        last_modified=last_modified,
+        size=size,
+        mtime_ns=mtime_ns,
+        content_hash=content_hash,
+        title_in_text=bool(title_in_text),
+        email=None if email is None else stored_email(email),
+        notes=tuple(json.loads(notes)),
+        archive=archive,
+        included=stored_included(included),
+        **({} if text is None else _structure(text[1])),
+    )
+    return StoredDocument(doc_id, document, chunk_count, indexed_at, also_in)
+
+
+def unpack_text(packed: bytes) -> str:
+    """A document's text as it was put."""
+    return zlib.decompress(packed).decode()
+
+
+def _structure(packed: bytes) -> dict[str, Any]:
+    structure = json.loads(zlib.decompress(packed))
+    return {
+        "blocks": tuple(starmap(Block, structure["blocks"])),
+        "page_starts": tuple(structure["page_starts"]),
+        "excluded": tuple(starmap(Excluded, structure["excluded"])),
+        "links": tuple(starmap(Link, structure["links"])),
+        "labels": tuple(structure.get("labels", ())),  # which older formats lack
+        "front_matter": structure["front_matter"],
+    }
+
+
+def stored_email(row: Row) -> Email:
+    """From EMAIL_COLUMNS."""
+    thread_id, subject, sender, date, message_id, _, packed, topic, is_answer, fingerprint, _ = row
+    headers = json.loads(packed)
+    return Email(
+        subject=subject,
+        sender=sender,
+        to=tuple(headers["to"]),
+        cc=tuple(headers["cc"]),
+        date=date,
+        message_id=message_id,
+        in_reply_to=tuple(headers["in_reply_to"]),
+        references=tuple(headers["references"]),
+        thread_id=thread_id,
+        attachments=tuple(Attachment(*attachment) for attachment in headers["attachments"]),
+        topic=topic,
+        is_answer=bool(is_answer),
+        fingerprint=fingerprint,
+    )
+
+
+def encodable(result: ReadResult) -> ReadResult:
+    """The same with each half surrogate replaced by one other character: offsets stay."""
+    return without(_SURROGATE, result)

@@ -1,0 +1,1 @@
+"""Words, languages and characters: analysis shared by indexing and searching."""

@@ -1,0 +1,384 @@
+"""Words as Librarian understands them: one notion for index, query, snippet and guard.
+
+A text is taken piece by piece, a piece being what stands between two spaces. Documentation repeats itself, so a piece
+that was seen before costs one dictionary look-up (measured: 93 of 100 pieces of the Kubernetes and Ray manuals).
+What is inside a piece is told by `shapes` (compounds, identifiers), `scripts` (normal form, bigrams) and Snowball
+(stems).
+
+Not here: where sentences end, what a document's structure is, how much a word matters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from typing import TypeVar
+
+import Stemmer
+
+from ..models import AnalyzedQuery, TokenSpan
+from . import dictionaries, query_parser
+from . import language as detection
+from . import prefilter as sieves
+from .scripts import ASCII_ALIKE, bigrams, fold_accents, has_invisible, has_spaceless, split_scripts, without_invisible
+from .stop_words import LANGUAGES, stop_words
+from .tokens import ASCII_COMPOUND, COMPOUND, LONGEST, Part, dissect, has_inner_capital, is_version
+
+_FORMAT = 8  #: raised when the rules change so that the same text gives other tokens
+_PIECE = re.compile(r"\S+")
+#: One word of ASCII letters between punctuation that means nothing: the quick way.
+_PLAIN = re.compile(r"[(\[{*`\"'<>|!?,;:$%&=~^]*+([A-Za-z]{1,200}+)[)\]}*`\"'<>|!?,;:$%&=~^./]*+")
+_SEPARATORS = ("/", ".", "::")
+_ENDING = 3  #: letters by which forms of a word differ at most: `excellent` is none of `excel`, whose stem it has
+_LONG_PATH = 6  #: pieces of a path beyond which only its ends make names
+_LONGEST_REMEMBERED = 128  #: characters, enough for most addresses; longer pieces rarely come twice
+#: Pieces remembered per language: enough for questions and what is shown of their answers, about 20 MB.
+REMEMBERED = 40_000
+
+#: Snowball algorithms by ISO 639-1 code. Other languages are indexed unstemmed.
+STEMMERS = {
+    "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "nl": "dutch",
+    "pt": "portuguese", "ru": "russian", "sv": "swedish", "da": "danish", "no": "norwegian", "nb": "norwegian",
+    "fi": "finnish", "hu": "hungarian", "ro": "romanian", "tr": "turkish", "ar": "arabic", "el": "greek",
+    "hi": "hindi", "ca": "catalan", "lt": "lithuanian", "ga": "irish", "id": "indonesian", "pl": "polish",
+    "cs": "czech", "fa": "persian", "et": "estonian", "eu": "basque", "hy": "armenian", "sr": "serbian",
+    "ne": "nepali", "ta": "tamil",
+}  # fmt: skip
+
+V = TypeVar("V")
+
+#: (token, start, end, is a whole identifier)
+_Found = tuple[str, int, int, bool]
+#: Tokens joined by single spaces, and identifiers.
+_Entry = tuple[str, tuple[str, ...]]
+
+
+class _Memory(dict[str, V]):
+    """Piece or word → what `work` says of it, worked out when first asked for.
+
+    Once half of `most` are here they become the older half, and those before them are forgotten. What is asked for
+    again comes back from there, so that frequent pieces stay while a hit costs no more than a look into a dictionary.
+    """
+
+    def __init__(self, work: Callable[[str], V], most: int) -> None:
+        super().__init__()
+        self._work = work
+        self._half = max(1, most // 2)
+        self._older: dict[str, V] = {}
+
+    def __missing__(self, piece: str) -> V:
+        value = self._older.pop(piece, None)
+        if value is None:
+            value = self._work(piece)
+        if len(piece) <= _LONGEST_REMEMBERED:
+            if len(self) >= self._half:
+                self._older = self.copy()
+                self.clear()
+            self[piece] = value
+        return value
+
+
+class StandardAnalyzer:
+    """Tokens of documentation: stems without stop words, identifiers whole and in parts, bigrams where no spaces are.
+
+    Safe to share between threads and to send to another process. `min_length` is the shortest plain word that is
+    indexed, in characters; digits, identifiers and scripts without spaces are exempt.
+
+    A word whose stem depends on its accents is followed by the stem that it has without them.
+
+    >>> StandardAnalyzer().tokens("Calling ray.data.read_parquet() on the pods")
+    ['call', 'ray.data.read_parquet', 'ray', 'data', 'read_parquet', 'read', 'parquet', 'pod']
+    >>> StandardAnalyzer().tokens("configuração", "pt"), StandardAnalyzer().tokens("configuracao", "pt")
+    (['configur', 'configuraca'], ['configuraca'])
+    """
+
+    def __init__(self, min_length: int = 2, *, remembered: int = REMEMBERED) -> None:
+        self.min_length = min_length
+        self._remembered = remembered
+        self._pieces: dict[str, _Memory[tuple[str, ...]]] = {}
+        self._entries: dict[str, _Memory[_Entry]] = {}
+        self._makers: dict[str, Callable[[str], _Entry]] = {}
+        self._placed: dict[tuple[str, bool], _Memory[list[_Found]]] = {}
+        self._names = _Memory(self._names_of, remembered)
+        self._words: dict[tuple[str, bool], _Memory[str]] = {}
+        self._stemmers: dict[str, Stemmer.Stemmer | None] = {}
+        self._common: dict[str, Mapping[str, Collection[int]]] = {}
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Callable[..., StandardAnalyzer], tuple[()]]:
+        return partial(StandardAnalyzer, self.min_length, remembered=self._remembered), ()
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the same text would give other tokens."""
+        lists = "|".join(",".join(sorted(stop_words(language))) for language in LANGUAGES)
+        digest = hashlib.sha256(lists.encode()).hexdigest()[:8]
+        return f"standard-{_FORMAT};min={self.min_length};snowball={Stemmer.version()};stop={digest}"
+
+    # -- Analyzer ----------------------------------------------------------------------------------------------------
+
+    def tokens(self, text: str, language: str = "") -> list[str]:
+        """Tokens as indexed, in order of appearance; a compound's whole comes before its parts."""
+        return list(chain.from_iterable(map(self._pieces_of(language or "en").__getitem__, text.split())))
+
+    def sieve(self, tokens: Collection[str], language: str = "") -> sieves.Sieve:
+        """What finds, by a quick look, the pieces that may hold one of the tokens or one that begins like one."""
+        return sieves.in_english(tokens) if language in ("", "en") else sieves.everything
+
+    def by_piece(self, language: str = "") -> Mapping[str, Sequence[_Found]]:
+        """Piece → its tokens with their places in it, found when first asked for. A piece stands between two blanks."""
+        return self._placed_of(language or "en", False)
+
+    def spans(self, text: str, language: str = "") -> list[TokenSpan]:
+        """The tokens of `tokens`, each with its place in `text`."""
+        placed = self.by_piece(language)
+        return [
+            TokenSpan(token, piece.start() + start, piece.start() + end)
+            for piece in _PIECE.finditer(text)
+            for token, start, end, _ in placed[piece.group()]
+        ]
+
+    def identifiers(self, text: str) -> list[str]:
+        """Whole identifiers in order of appearance, each once, with every shorter name they hold.
+
+        A page that says `ray.data.read_parquet` also answers for `ray.data`, `data.read_parquet` and `read_parquet`.
+        """
+        return list(dict.fromkeys(chain.from_iterable(map(self._names.__getitem__, text.split()))))
+
+    def entry(self, text: str, language: str = "") -> tuple[str, list[str]]:
+        """`tokens` joined by single spaces, and `identifiers`, in one pass: what an index stores of a passage.
+
+        >>> StandardAnalyzer().entry("Calling read_parquet() on the pods")
+        ('call read_parquet read parquet pod', ['read_parquet'])
+        """
+        found = list(map(self._entries_of(language or "en").__getitem__, text.split()))
+        names = chain.from_iterable([names for _, names in found if names])
+        return " ".join([tokens for tokens, _ in found if tokens]), list(dict.fromkeys(names))
+
+    def query(self, text: str, languages: Sequence[str] = ()) -> AnalyzedQuery:
+        """A question for a library written in `languages` (most frequent first); never raises."""
+        return query_parser.analyze(self, text, languages)
+
+    def detect(self, text: str) -> str:
+        """ISO 639-1 code of the text's language, empty where unsure."""
+        return detection.detect(text)
+
+    def is_word(self, word: str, languages: Sequence[str] = ()) -> bool:
+        """Whether a dictionary of one of these languages, or of English, has a word in lower case."""
+        return any(word in found for found in dictionaries.dictionaries(languages))
+
+    def is_common(self, word: str, languages: Sequence[str] = ()) -> bool:
+        """Whether a word in lower case, or a form of it, is frequent in one of these languages or in English, or a
+        common word of computing.
+
+        >>> [StandardAnalyzer().is_common(word) for word in ("vanishes", "namespaces", "excel", "databricks")]
+        [True, True, False, False]
+        """
+        asked = dict.fromkeys((*(language or "en" for language in languages[: dictionaries.READ]), "en"))
+        return any(
+            abs(length - len(spelt)) <= _ENDING
+            for spelt in {word, dictionaries.american(word)}
+            for language in asked
+            for length in self._common_of(language).get(self.stem(spelt, language), ())
+        )
+
+    def slips(self, word: str, languages: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
+        """Every spelling that is one slip away from a word in lower case, with what it is indexed as in any of these
+        languages: nothing, where it is a stop word. None where the first of them has no dictionary: there, what occurs
+        nowhere is rather a form of a word than a slip.
+
+        >>> found = StandardAnalyzer().slips("whcih")
+        >>> found["which"], StandardAnalyzer().slips("nods")["nodes"], len(found)
+        ((), ('node',), 285)
+        """
+        asked = tuple(dict.fromkeys(language or "en" for language in languages[: dictionaries.READ])) or ("en",)
+        if dictionaries.dictionary(asked[0]) is None:
+            return {}
+        letters = dictionaries.letters_of(word, dictionaries.dictionaries(languages))
+        empty = stop_words(asked[0])
+        return {
+            spelling: () if spelling in empty else tuple({self.stem(spelling, language) for language in asked})
+            for spelling in dictionaries.slips(word, letters)
+        }
+
+    # -- for the question analysis of this room ----------------------------------------------------------------------
+
+    def stem(self, word: str, language: str) -> str:
+        """The index form of a normalised plain word: its stem, accents folded."""
+        if language == "en":  # its accents are foreign words' (résumé): "resume" must find them
+            word = fold_accents(word)
+        with self._lock:  # Snowball's objects hold a buffer that threads may not share
+            stemmer = self._stemmer(language)
+            return fold_accents(stemmer.stemWord(word) if stemmer else word) or word
+
+    def dissect(self, piece: str, language: str, *, keep_stop_words: bool = False) -> list[_Found]:
+        """The tokens of one piece with their places in it. Not for changing: pieces are remembered with theirs."""
+        return self._placed_of(language, keep_stop_words)[piece]
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _common_of(self, language: str) -> Mapping[str, Collection[int]]:
+        """Stems of the common words of a language, with these words' lengths; none where it has no dictionary."""
+        known = self._common.get(language)
+        if known is None:
+            found = dictionaries.dictionary(language)
+            words = found.frequent.split() if found is not None else []
+            words += dictionaries.computing_words() if language == "en" else ()
+            lengths: dict[str, set[int]] = {}
+            for word in words:
+                lengths.setdefault(self.stem(word, language), set()).add(len(word))
+            known = self._common.setdefault(language, lengths)
+        return known
+
+    def _pieces_of(self, language: str) -> _Memory[tuple[str, ...]]:
+        pieces = self._pieces.get(language)
+        if pieces is None:
+            entry = self._entry_maker(language)
+            tokens = _Memory(lambda piece: tuple(entry(piece)[0].split()), self._remembered)
+            pieces = self._pieces.setdefault(language, tokens)
+        return pieces
+
+    def _placed_of(self, language: str, keep_stop_words: bool) -> _Memory[list[_Found]]:
+        key = (language, keep_stop_words)
+        return self._placed.get(key) or self._placed.setdefault(
+            key, _Memory(lambda piece: self._dissected(piece, language, keep_stop_words), self._remembered // 2)
+        )
+
+    def _dissected(self, piece: str, language: str, keep_stop_words: bool = False) -> list[_Found]:
+        out: list[_Found] = []
+        words = self._words.get((language, keep_stop_words)) or self._words_of(language, keep_stop_words)
+        plain = _PLAIN.fullmatch(piece)
+        if plain and not has_inner_capital(plain.group(1)):
+            token = words[plain.group(1).lower()]
+            return [(token, plain.start(1), plain.end(1), False)] if token else out
+        if piece.isascii():
+            for match in ASCII_COMPOUND.finditer(piece):
+                _in_ascii(match.group(), match.start(), words, out)
+            return out
+        if has_invisible(piece):  # what a word is made of is told by what one sees
+            seen, places = without_invisible(piece)
+            found = self._dissected(seen, language, keep_stop_words)
+            return [(token, places[first], places[end - 1] + 1, name) for token, first, end, name in found]
+        piece = piece.translate(ASCII_ALIKE)
+        for match in COMPOUND.finditer(piece):
+            for part in dissect(match.group(), match.start()):
+                text, start, end, is_plain, identifier = part
+                if has_spaceless(piece[start:end]):
+                    if is_plain or text.isalnum():
+                        _mixed(piece, part, words, out)
+                    elif identifier:
+                        out.append((text, start, end, True))
+                elif not is_plain:
+                    out.append((text, start, end, identifier))
+                elif (token := words[text]) and not (out and out[-1][:2] == (token, start)):
+                    out.append((token, start, end, False))
+                    # Snowball tells a suffix by its accents: who types none would ask for another stem.
+                    if not text.isascii() and (bare := words[fold_accents(text)]) not in ("", token):
+                        out.append((bare, start, end, False))
+        return out
+
+    def _names_of(self, piece: str) -> tuple[str, ...]:
+        return _names(self._dissected(piece, "en"))
+
+    def _entries_of(self, language: str) -> _Memory[_Entry]:
+        return self._entries.get(language) or self._entries.setdefault(
+            language, _Memory(self._entry_maker(language), self._remembered)
+        )
+
+    def _entry_maker(self, language: str) -> Callable[[str], _Entry]:
+        """What makes entries of pieces. They often differ in punctuation and links alone, so it remembers compounds."""
+        known = self._makers.get(language)
+        if known is not None:
+            return known
+        words = self._words_of(language, keep_stop_words=False)
+
+        def of_compound(raw: str) -> _Entry:
+            out: list[_Found] = []
+            _in_ascii(raw, 0, words, out)
+            return " ".join([item[0] for item in out]), tuple([item[0] for item in out if item[3]])
+
+        compounds = _Memory(of_compound, self._remembered)
+
+        def of_piece(piece: str) -> _Entry:
+            plain = _PLAIN.fullmatch(piece)
+            if plain and not has_inner_capital(plain.group(1)):
+                return words[plain.group(1).lower()], ()
+            if not piece.isascii():
+                out = self._dissected(piece, language)
+                return " ".join([item[0] for item in out]), _names(out)
+            found = [compounds[raw] for raw in ASCII_COMPOUND.findall(piece)]
+            names = [name for _, some in found for name in some]
+            return " ".join([tokens for tokens, _ in found if tokens]), _with_shorter(names)
+
+        return self._makers.setdefault(language, of_piece)
+
+    def _stemmer(self, language: str) -> Stemmer.Stemmer | None:
+        if language not in self._stemmers:
+            name = STEMMERS.get(language)
+            self._stemmers[language] = Stemmer.Stemmer(name, 0) if name in Stemmer.algorithms() else None
+        return self._stemmers[language]
+
+    def _words_of(self, language: str, keep_stop_words: bool) -> _Memory[str]:
+        """Plain word → its token, empty for one that isn't indexed."""
+        stops = frozenset[str]() if keep_stop_words else stop_words(language)
+
+        def token(word: str) -> str:
+            return "" if word in stops or len(word) < self.min_length else self.stem(word, language)
+
+        return self._words.setdefault((language, keep_stop_words), _Memory(token, self._remembered))
+
+
+def _in_ascii(raw: str, place: int, words: _Memory[str], out: list[_Found]) -> None:
+    """The tokens of a compound in ASCII that stands at `place`."""
+    if raw.isalpha() and not has_inner_capital(raw):
+        if len(raw) <= LONGEST and (token := words[raw.lower()]):
+            out.append((token, place, place + len(raw), False))
+        return
+    for text, start, end, is_plain, identifier in dissect(raw, place):
+        if not is_plain:
+            out.append((text, start, end, identifier))
+        elif (token := words[text]) and not (out and out[-1][:2] == (token, start)):
+            out.append((token, start, end, False))
+
+
+def _mixed(piece: str, part: Part, words: _Memory[str], out: list[_Found]) -> None:
+    """A run that holds a script without spaces, possibly beside others ("Kubernetesの設定")."""
+    raw = piece[part.start : part.end]
+    for spaceless, start, end in split_scripts(raw):
+        place = part.start + start
+        if spaceless:
+            out.extend((gram, place + a, place + b, False) for gram, a, b in bigrams(raw[start:end]))
+            continue
+        for inner in dissect(raw[start:end], place):
+            if not inner.plain:
+                out.append((inner.text, inner.start, inner.end, inner.identifier))
+            elif (token := words[inner.text]) and not (out and out[-1][:2] == (token, inner.start)):
+                out.append((token, inner.start, inner.end, False))
+
+
+def _names(found: list[_Found]) -> tuple[str, ...]:
+    return _with_shorter([item[0] for item in found if item[3]])
+
+
+def _with_shorter(names: list[str]) -> tuple[str, ...]:
+    """The names, and the shorter ones that the ends of a dotted name or a path make: `b.c` and `a.b` of `a.b.c`.
+
+    So do the middle of a path, unless it is long, and what stands before a tag, a port or an effect: `batch/v1` of
+    `apis/batch/v1/jobs`, `example.org/not-ready` of `example.org/not-ready:NoExecute`.
+    """
+    shorter: list[str] = []
+    tagged = [name.rpartition(":")[0] for name in names if ":" in name and "::" not in name]
+    tagged = [name for name in tagged if "/" in name or "." in name]
+    for name in (*names, *tagged):
+        for separator in _SEPARATORS:
+            if separator in name and name.count(separator) > 1 and not is_version(name):
+                pieces = name.split(separator)
+                for count in range(2, min(len(pieces), 5)):
+                    last = len(pieces) - count
+                    inside = range(last + 1) if separator == "/" and len(pieces) <= _LONG_PATH else (last, 0)
+                    shorter += [separator.join(pieces[at : at + count]) for at in inside]
+    return tuple(names + tagged + shorter)

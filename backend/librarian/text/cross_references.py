@@ -1,0 +1,152 @@
+"""Where links between a library's pages lead, told from what each page says alone.
+
+A page has names: its path, the ends of its path, the labels that it gives its places, the address that it was fetched
+from or is published at. What stands in a link may mean several names; it leads to the page that alone has one of them.
+So nothing has to be known of other pages when one is stored, and a page that comes later is found by links before it.
+
+A site's address has parts of its own in front (`/docs/concepts/pods` for `concepts/pods.md`), and file names lose their
+endings in it; labels are those of Sphinx, which `ref` means from any page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from ..models import Document
+
+_ENDING = re.compile(r"\.(?:adoc|asc|asciidoc|aspx|html?|ipynb|jsp|markdown|mdown|mdx?|mkd|php|qmd|rmd|rst|txt|xhtml)$")
+_INDEXES = frozenset(("index", "_index", "readme"))
+#: Of a page's front matter, where it is published: Hugo's, Jekyll's and Docusaurus' names for it.
+_PUBLISHED = ("url", "permalink", "slug")
+_FETCHED_FROM = "source_url"  #: as `librarian crawl` writes it
+_LONGEST = 500  #: characters of a target; data in a link is longer
+
+
+def names_of(document: Document) -> frozenset[str]:
+    """What links may call a document: those of equal product and component may use shorter names."""
+    stem = stem_of(document.file_path)
+    names = {_whole(stem), *_ends(document, stem)}
+    for label in document.labels:
+        names.update(_label(document, label))
+    for key in _PUBLISHED:
+        address = document.front_matter.get(key)
+        if isinstance(address, str) and address.startswith("/"):
+            names.update(_ends(document, stem_of(address)))
+    fetched_from = document.front_matter.get(_FETCHED_FROM)
+    if isinstance(fetched_from, str) and (parts := _split(fetched_from)) is not None and parts.netloc:
+        names.update((_address(parts), *_ends(document, stem_of(unquote(parts.path)))))
+    return frozenset(names)
+
+
+def meant_by(document: Document, target: str) -> frozenset[str]:
+    """The names that a link in a document may mean; none where it leads out of the library or nowhere."""
+    parts = _split(target)
+    if parts is None:
+        return frozenset()
+    if parts.netloc:
+        return frozenset((_address(parts),)) if parts.scheme in ("http", "https", "") else frozenset()
+    path = unquote(parts.path).strip()
+    if parts.scheme:  # Antora's component:module:page.adoc
+        end = path.rpartition(":")[2]
+        return frozenset(_ends(document, stem_of(end))) if end.endswith(".adoc") else frozenset()
+    if not path.strip("/"):
+        return frozenset()
+    stem = stem_of(path)
+    if path.startswith("/"):
+        return frozenset((_whole(stem), *_tails(document, stem)))
+    beside = posixpath.join(posixpath.dirname(document.file_path), path)  # as files lie
+    below = posixpath.join(stem_of(document.file_path), path)  # as a site's addresses end with a slash
+    names = {_whole(stem_of(posixpath.normpath(place))) for place in (beside, below)}
+    if "/" not in path:
+        names.update(_label(document, path))
+        names.update(_scoped(document, stem))
+    elif path.endswith(".adoc") and not path.startswith("."):
+        names.update(_tails(document, stem))
+    return frozenset(names)
+
+
+class Places:
+    """Where links lead in a library whose documents are all at hand."""
+
+    def __init__(self, documents: Iterable[Document]) -> None:
+        holders: dict[str, list[str]] = {}
+        for document in documents:
+            for name in names_of(document):
+                holders.setdefault(name, []).append(document.file_path)
+        self._paths = {name: paths[0] for name, paths in holders.items() if len(paths) == 1}
+
+    def of(self, document: Document, target: str) -> str | None:
+        """The path of the one document that a link in a document leads to, of itself where no other is meant; None for
+        other places."""
+        found = self.meant(document, target)
+        found = found - {document.file_path} or found
+        return next(iter(found)) if len(found) == 1 else None
+
+    def meant(self, document: Document, target: str) -> frozenset[str]:
+        """The paths of all documents that a link may lead to: two where one lies beside the file and another where the
+        site's addresses would have it."""
+        return frozenset(self._paths[name] for name in meant_by(document, target) if name in self._paths)
+
+
+def stem_of(path: str) -> str:
+    """A path or address in one case without endings of documents and without `/index`.
+
+    >>> stem_of("Ray/serve/index.rst.txt"), stem_of("/docs/v1.2/"), stem_of("notes/ray.data.Dataset.html")
+    ('ray/serve', 'docs/v1.2', 'notes/ray.data.dataset')
+    """
+    folder, _, name = path.strip("/").lower().rpartition("/")
+    while (shorter := _ENDING.sub("", name)) and shorter != name:
+        name = shorter
+    if name in _INDEXES:
+        return folder
+    return f"{folder}/{name}".lstrip("/")
+
+
+def key_of(name: str) -> int:
+    """A name as 64 bits, signed; two of ten million names share one with a probability of 3 in a million."""
+    return int.from_bytes(
+        hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big", signed=True
+    )
+
+
+def _split(target: str) -> SplitResult | None:
+    try:
+        return urlsplit(target.strip()) if len(target) <= _LONGEST else None
+    except ValueError:  # an address in brackets that is none
+        return None
+
+
+def _whole(stem: str) -> str:
+    return f"/{stem}"
+
+
+def _address(parts: SplitResult) -> str:
+    return f"//{parts.netloc.lower().removeprefix('www.')}/{stem_of(unquote(parts.path))}"
+
+
+def _ends(document: Document, stem: str) -> Iterator[str]:
+    """The path's ends, the last part alone among them."""
+    parts = stem.split("/")
+    for start in range(len(parts)):
+        yield from _scoped(document, "/".join(parts[start:]))
+
+
+def _tails(document: Document, stem: str) -> Iterator[str]:
+    """The path's ends of two parts and more; the last part of a longer one means too much."""
+    parts = stem.split("/")
+    for start in range(max(1, len(parts) - 1)):
+        yield from _scoped(document, "/".join(parts[start:]))
+
+
+def _label(document: Document, label: str) -> Iterator[str]:
+    yield from _scoped(document, ":" + " ".join(label.lower().split()))
+
+
+def _scoped(document: Document, name: str) -> Iterator[str]:
+    """The same in the document's product, and in its component: versions and languages repeat each other's names."""
+    yield f"{document.product}\n{name}"
+    yield f"{document.product}\n{document.component}\n{name}"

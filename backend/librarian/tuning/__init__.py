@@ -1,0 +1,1 @@
+"""What a library learns from its own documents: query adapter and calibration."""

@@ -1,0 +1,258 @@
+"""Fits a library's calibration to the library itself, and keeps what was fitted with it."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+
+from ..errors import Unavailable
+from ..models import Deadline, Document, Mode, Query
+from ..search.confidence import Calibration, Curve
+from ..search.engine import HybridSearchEngine
+from ..search.fusion import score
+from ..search.ranker import ABROAD
+from ..storage.base import Catalog
+from . import own_questions
+
+#: Below what three tenths of the foreign questions reach an answer is "unlikely", above nineteen of twenty "yes". At
+#: the middle in place of three tenths 17% of CACM's judged questions came out "unlikely". The library's own headings
+#: hold the fit back: nineteen of twenty stay above the one, three quarters above the other.
+UNLIKELY_AT, YES_AT = 0.3, 0.95
+OWN_UNLIKELY, OWN_YES = 0.05, 0.25
+#: Fewer questions of its own, and the shipped curves stay.
+FEWEST = 12
+
+#: Scale → the best hit's sum for each question; 0 where nothing was found.
+Sums = Mapping[str, Sequence[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Curves by scale with what they were fitted on, and how often they err on questions held out."""
+
+    curves: Mapping[str, Curve]
+    own: int  #: questions of the library
+    foreign: int
+    own_unlikely: float  #: share of the library's held out questions that came out `unlikely`
+    foreign_yes: float  #: share of held out foreign questions that came out `yes`
+
+    def calibration(self) -> Calibration:
+        """The shipped calibration with these curves in place of its own."""
+        shipped = Calibration()
+        return replace(shipped, curves={**shipped.curves, **self.curves})
+
+    def note(self) -> str:
+        """One sentence for the status."""
+        return (
+            f"answerable: fitted to this library on {self.own} of its headings and {self.foreign} foreign questions; "
+            f"of those held out, {self.own_unlikely:.0%} of the headings came out unlikely and {self.foreign_yes:.0%} "
+            "of the foreign ones yes."
+        )
+
+    def as_json(self) -> str:
+        return json.dumps({**asdict(self), "curves": {scale: asdict(curve) for scale, curve in self.curves.items()}})
+
+    @classmethod
+    def of_json(cls, text: str) -> Fit | None:
+        """What `as_json` wrote; None for anything else."""
+        try:
+            data = json.loads(text)
+            curves = {scale: Curve(**curve) for scale, curve in data.pop("curves").items()}
+            return cls(curves=curves, **data)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+
+#: Share of the documents from which on a language's foreign questions are asked.
+SPOKEN = 0.2
+
+
+@cache
+def foreign_questions(language: str = "en") -> tuple[str, ...]:
+    """The shipped questions that most libraries don't answer; in English where there are none in a language."""
+    data = json.loads(files(__package__).joinpath("negative_queries.json").read_text("utf-8"))
+    return tuple(data["translated"].get(language) or data["questions"])
+
+
+def main_languages(documents: Mapping[str, int]) -> tuple[str, ...]:
+    """The languages that a library's foreign questions are in, most frequent first; `documents` by language.
+
+    A model that wasn't trained on a language finds all its texts alike: what it says of foreign questions in another
+    tells nothing there.
+
+    >>> spoken({"ja": 90, "": 5, "de": 5}), spoken({"en": 40, "ja": 60}), spoken({"": 3})
+    (('ja',), ('ja', 'en'), ('en',))
+    """
+    counts: Counter[str] = Counter()
+    for language, count in documents.items():
+        counts[language or "en"] += count
+    return tuple(language for language, count in counts.most_common() if count >= SPOKEN * counts.total()) or ("en",)
+
+
+def curve(own: Sequence[float], foreign: Sequence[float]) -> Curve:
+    """The curve that gives `unlikely_below` and `yes_from` at the sums which the constants above name.
+
+    >>> fitted = curve([10.0, 11.0, 12.0, 13.0], [2.0, 3.0, 4.0])
+    >>> round(fitted(2.6), 2), round(fitted(3.9), 2)  # three tenths and nineteen twentieths of the foreign sums
+    (0.2, 0.7)
+    """
+    usual = Calibration()
+    low = min(np.quantile(foreign, UNLIKELY_AT), np.quantile(own, OWN_UNLIKELY))
+    high = min(np.quantile(foreign, YES_AT), np.quantile(own, OWN_YES))
+    high = max(high, low * 1.05, low + 1e-3)  # where the two can't be told apart: a steep curve, nearly a threshold
+    steps = _logit(usual.yes_from) - _logit(usual.unlikely_below)
+    slope = steps / float(high - low)
+    return Curve(float(low) - _logit(usual.unlikely_below) / slope, slope)
+
+
+def fit(own: Sums, foreign: Sums) -> Fit | None:
+    """Curves for every scale that both were asked on; None where the library has too few questions of its own.
+
+    The error rates are of the last scale, whose curve is fitted again on every other question and tried on the rest.
+    """
+    scales = [scale for scale in own if scale in foreign and len(own[scale]) >= FEWEST and len(foreign[scale])]
+    if not scales:
+        return None
+    last, usual = scales[-1], Calibration()
+    held = curve(own[last][::2], foreign[last][::2])
+    missed = [held(total) < usual.unlikely_below for total in own[last][1::2]]
+    fooled = [held(total) >= usual.yes_from for total in foreign[last][1::2]]
+    return Fit(
+        {scale: curve(own[scale], foreign[scale]) for scale in scales},
+        len(own[last]),
+        len(foreign[last]),
+        sum(missed) / len(missed),
+        sum(fooled) / max(1, len(fooled)),
+    )
+
+
+def sums(
+    ask: Callable[[str, Mode], float], modes: Mapping[str, Mode], questions: Sequence[str]
+) -> dict[str, list[float]]:
+    """Scale → the best sum of each question; `modes` says which mode each scale is of, `ask` takes (text, mode)."""
+    return {scale: [ask(text, mode) for text in questions] for scale, mode in modes.items()}
+
+
+def _logit(share: float) -> float:
+    return math.log(share / (1 - share))
+
+
+KEY = "calibration"
+#: Smaller libraries keep the shipped curves: what few pages say about strangers' questions is chance.
+FEWEST_PASSAGES = 200
+OWN_ASKED = 60
+
+
+class CalibrationTraining:
+    """Calibrates a library that is complete and isn't what it was at the last fit.
+
+    Args:
+        complete: whether every passage is embedded.
+        basis: names what sums depend on besides the library: model, fusion, weights.
+        scale: of hybrid's sums.
+        by_meaning: whether the library has embeddings; without, keyword search alone is calibrated.
+        adapted: whether questions are turned by what was learned from headings: those held out are asked then.
+        ended: set once the library closes.
+    """
+
+    def __init__(
+        self,
+        engine: HybridSearchEngine,
+        catalog: Catalog,
+        *,
+        complete: Callable[[], bool],
+        basis: Callable[[], str],
+        scale: str,
+        by_meaning: bool,
+        adapted: Callable[[], bool] = lambda: False,
+        ended: threading.Event,
+    ) -> None:
+        self._engine = engine
+        self._catalog = catalog
+        self._complete = complete
+        self._given = basis
+        self._modes: dict[str, Mode] = {"keyword": "keyword"}
+        if by_meaning:
+            self._modes |= {"semantic": "semantic", scale: "hybrid"}
+        self._ended = ended
+        self._adapted = adapted
+        self._fit: Fit | None = None
+        self._taken_up: str | None = None
+
+    def notes(self) -> tuple[str, ...]:
+        """What the status says of it."""
+        return (self._fit.note(),) if self._fit else ()
+
+    def due(self) -> bool:
+        """Whether the library is complete, large enough and not what it was at the last fit."""
+        with self._catalog.read() as reader:
+            basis, fitted = reader.meta(f"{KEY} basis"), reader.meta(f"{KEY} passages", "0")
+            passages = reader.count().chunks
+        if passages < FEWEST_PASSAGES or not self._complete():
+            return False
+        return basis != self._basis() or own_questions.is_another(passages, int(fitted))
+
+    def take_up(self) -> None:
+        """Use what was fitted, here or by another server of the same library, where that isn't in use yet."""
+        with self._catalog.read() as reader:
+            kept = reader.meta(KEY)
+            if kept != self._taken_up and reader.meta(f"{KEY} basis") == self._basis():
+                self._use(Fit.of_json(kept))
+                self._taken_up = kept
+
+    def renew(self) -> Fit | None:
+        """Ask all questions now, and use and keep what they say. None where the library has too few headings."""
+        with self._catalog.read() as reader:
+            passages = reader.count().chunks
+        headings = own_questions.of_headings(self._documents())
+        headings = own_questions.untaught(headings) if self._adapted() else headings
+        own = [one.judged.text for one in own_questions.sample(headings, OWN_ASKED)]
+        foreign = [text for language in self._spoken() for text in foreign_questions(language)]
+        asked = (own, list(dict.fromkeys(foreign)))
+        known, strange = (sums(self._best, self._modes, questions) for questions in asked)
+        fitted = fit(known, strange)
+        self._taken_up = fitted.as_json() if fitted else ""
+        self._catalog.set_meta(KEY, self._taken_up)
+        self._catalog.set_meta(f"{KEY} passages", str(passages))
+        self._catalog.set_meta(f"{KEY} basis", self._basis())
+        self._use(fitted)
+        return fitted
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _spoken(self) -> tuple[str, ...]:
+        columns = self._catalog.columns()
+        return main_languages(Counter(columns.tally("document").languages) + Counter(columns.tally("email").languages))
+
+    def _basis(self) -> str:
+        """Names what the fit depends on besides the number of passages."""
+        parts = [self._given(), str(UNLIKELY_AT), str(YES_AT)]
+        spoken = self._spoken()
+        return "|".join(parts if spoken == ("en",) else [*parts, str(ABROAD), *spoken])
+
+    def _use(self, fitted: Fit | None) -> None:
+        """Use a fit; where there can be none, what is in use isn't provisional any more."""
+        if fitted is not None:
+            self._fit = fitted
+        if fitted is not None or self._fit is None:
+            self._engine.use(calibration=fitted.calibration() if fitted is not None else Calibration())
+
+    def _documents(self) -> list[Document]:
+        with self._catalog.read() as reader:
+            return [stored.document for stored in reader.iter_documents()]
+
+    def _best(self, text: str, mode: Mode) -> float:
+        if self._ended.is_set():
+            raise Unavailable("The library is closing.", hint="It is calibrated at the next start.")
+        found = self._engine.search(Query(text, mode=mode, max_results=1, ask_llm=False), Deadline())
+        if found.mode != mode:
+            raise Unavailable(f"{mode} search doesn't work now: {'; '.join(found.degraded)}")
+        return score(found.hits[0].candidate.why) if found.hits else 0.0

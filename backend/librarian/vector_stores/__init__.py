@@ -1,0 +1,1 @@
+"""Stores of vectors behind one interface, and what keeps them in step with the catalog."""

@@ -1,0 +1,95 @@
+"""The official Python client over every way to a door, and what runs the coroutines."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any
+
+import anyio
+from mcp import Client, types
+from mcp.client.sse import sse_client
+from mcp.shared.message import SessionMessage
+
+from librarian.api.lazy_mcp import LazyMcpServer
+from librarian.api.mcp_transports import McpServer, lines
+
+ERAS = ("auto", "legacy")  #: without a handshake (since 2026-07-28) and with one
+WAYS = ("memory", "lines", "http", "sse")
+
+
+def run(work: Coroutine[Any, Any, None], timeout_s: float = 30) -> None:
+    """Run a test's coroutine; one that hangs fails."""
+
+    async def bounded() -> None:
+        async with asyncio.timeout(timeout_s):
+            await work
+
+    asyncio.run(bounded())
+
+
+@contextlib.asynccontextmanager
+async def line_client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> AsyncIterator[Any]:
+    """The client's side of JSON lines over a byte stream, as a transport of the SDK's client."""
+    in_send, in_receive = anyio.create_memory_object_stream[Any](0)
+    out_send, out_receive = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def incoming() -> None:
+        async with in_send:
+            async for line in lines(reader):
+                message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+                with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                    await in_send.send(SessionMessage(message))
+
+    async def outgoing() -> None:
+        async with out_receive:
+            async for message in out_receive:
+                writer.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                await writer.drain()
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(incoming)
+            tasks.start_soon(outgoing)
+            yield in_receive, out_send
+            tasks.cancel_scope.cancel()
+    finally:
+        for stream in (in_send, in_receive, out_send, out_receive):
+            stream.close()
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+@contextlib.asynccontextmanager
+async def line_pair(
+    door: McpServer | LazyMcpServer,
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A byte stream whose other end `door` serves, as a relay's; ends when the client closes its side."""
+    ours, theirs = socket.socketpair()
+    served = await asyncio.open_connection(sock=theirs)
+    task = asyncio.create_task(door.serve_lines(*served))
+    reader, writer = await asyncio.open_connection(sock=ours)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+        await task
+
+
+@contextlib.asynccontextmanager
+async def connected(
+    way: str, door: McpServer, url: str = "", *, era: str = "auto", **options: Any
+) -> AsyncIterator[Client]:
+    """A client of `door` in memory or over lines, or of `url` over HTTP or SSE."""
+    if way == "lines":
+        async with line_pair(door) as streams, Client(line_client(*streams), mode=era, **options) as client:
+            yield client
+        return
+    target: Any = {"memory": door.server, "http": f"{url}/mcp", "sse": sse_client(f"{url}/sse")}[way]
+    async with Client(target, mode=era, **options) as client:
+        yield client

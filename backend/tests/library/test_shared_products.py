@@ -1,0 +1,33 @@
+"""Components of shared products are components of every product: its filter lets them through."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from librarian.documents import validation
+from librarian.documents.dependencies import LibraryOptions
+from librarian.documents.status import shared_notes
+from librarian.errors import NotFound
+
+OPTIONS = LibraryOptions("1", Path("/docs"), Path("/index"), shared_products=("common", "gone"))
+PRODUCTS = {"shop": {"api": 2}, "till": {"guide": 1}, "common": {"terms": 3}}
+
+
+def test_a_component_of_a_shared_product_may_be_asked_for_with_any_product() -> None:
+    given = {"query": "refund", "product": "shop", "component": "Terms"}
+    filters = validation.documents(OPTIONS, lambda: PRODUCTS, given).filters
+    assert (filters.product, filters.component) == ("shop", "terms")
+
+
+def test_a_component_of_another_product_is_still_an_error() -> None:
+    with pytest.raises(NotFound, match="No component 'guide'"):
+        validation.documents(OPTIONS, lambda: PRODUCTS, {"query": "refund", "product": "shop", "component": "guide"})
+
+
+def test_a_shared_product_that_the_library_lacks_is_told() -> None:
+    (note,) = shared_notes(["common", "shopp"], list(PRODUCTS))
+    assert "docs.shared_products names 'shopp'" in note
+    assert "Did you mean 'shop'?" in note
+    assert shared_notes(["common", "shopp"], []) == []

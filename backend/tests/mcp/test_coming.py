@@ -1,0 +1,187 @@
+"""A door that is made behind a server that already answers:
+
+* who comes before it is there waits for it, over every transport, and is answered as by the door itself;
+* it isn't made while others wait for an answer, unless somebody waits for it;
+* it opens however busy the others are;
+* it isn't made any more where the server ends before;
+* where it can't be made those who wait are told, the others are still answered, and the end says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import httpx
+import pytest
+from mcp import Client
+
+from librarian.api import lazy_mcp
+from librarian.api.calls import Calls
+from librarian.api.lazy_mcp import LazyMcpServer
+from librarian.api.mcp_transports import McpServer
+from librarian.models import Deadline
+from librarian.web.app import build_app
+from tests.api.clients import line_pair, run, sse_client
+from tests.api.fake_desk import FakeDesk
+from tests.api.serving import served
+
+PATIENCE_S = 20.0
+
+
+class Making:
+    """Makes a door when told to."""
+
+    def __init__(self) -> None:
+        self.asked, self.may = threading.Event(), threading.Event()
+        self.door: McpServer | None = None
+
+    def __call__(self, calls: Calls) -> McpServer:
+        self.asked.set()
+        assert self.may.wait(PATIENCE_S)
+        self.door = McpServer(FakeDesk(), calls=calls, version="1.2.3", heartbeat_s=0.02)
+        return self.door
+
+
+@pytest.fixture
+def making() -> Iterator[Making]:
+    making = Making()
+    yield making
+    making.may.set()
+
+
+@pytest.mark.parametrize("way", ["http", "sse"])
+def test_who_comes_before_the_door_waits_and_is_answered(making: Making, way: str) -> None:
+    async def body() -> None:
+        with ExitStack() as stack:
+            app = build_app(FakeDesk(), door=LazyMcpServer(making))
+            url = await asyncio.to_thread(stack.enter_context, served(app))
+
+            async def listed() -> list[str]:
+                async with Client(f"{url}/mcp" if way == "http" else sse_client(f"{url}/sse")) as client:
+                    return [tool.name for tool in (await client.list_tools()).tools]
+
+            asking = asyncio.create_task(listed())
+            assert await asyncio.to_thread(making.asked.wait, PATIENCE_S)
+            async with httpx.AsyncClient(base_url=url) as web:
+                assert (await web.get("/api/search", params={"q": "tokens"})).status_code == 200
+                assert "librarian_calls_total" in (await web.get("/metrics")).text
+            assert not asking.done()
+            making.may.set()
+            assert (await asking)[0] == "search_documentation"
+            async with httpx.AsyncClient(base_url=url) as web:
+                refused = await web.get("/mcp")
+                assert refused.status_code == 405
+                assert refused.headers["allow"] == "POST"
+                assert 'door="mcp"' not in (await web.get("/metrics")).text  # no tool was called
+            await asyncio.to_thread(stack.close)
+
+    run(body())
+
+
+def test_lines_wait_for_the_door_and_calls_are_counted(making: Making) -> None:
+    async def body() -> None:
+        told: list[str] = []
+        door = LazyMcpServer(making)
+        door.observe = lambda event, **fields: told.append(f"{event} {fields['door']} {fields['verb']}")
+        async with door.run():
+            assert door.streams == 0
+            door.end_streams()  # nothing is open yet
+            async with line_pair(door) as (reader, writer):
+                writer.write(b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}\n')
+                making.may.set()
+                assert b'"id":1' in await asyncio.wait_for(reader.readline(), PATIENCE_S)
+            assert making.door is not None
+            assert making.door.observe is door.observe
+
+    run(body())
+
+
+def test_it_is_not_made_while_others_wait_unless_somebody_waits_for_it(
+    making: Making, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lazy_mcp, "LATEST_S", PATIENCE_S)
+
+    async def body() -> None:
+        door, answered, looks = LazyMcpServer(making), threading.Event(), asyncio.Queue[None]()
+        making.may.set()
+
+        class Subscriptions(Calls):
+            @property
+            def pending(self) -> int:
+                looks.put_nowait(None)
+                return super().pending
+
+        door.calls = Subscriptions()
+
+        def slow(_: Deadline) -> bool:
+            return answered.wait(PATIENCE_S)
+
+        other = asyncio.create_task(door.calls.run(slow))
+        async with door.run():
+            for _ in range(3):
+                await looks.get()
+            assert not making.asked.is_set()
+            async with line_pair(door):
+                assert await asyncio.to_thread(making.asked.wait, PATIENCE_S)
+            answered.set()
+            assert await other
+
+    run(body())
+
+
+def test_it_opens_though_no_further_call_may_wait(making: Making, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lazy_mcp, "LATEST_S", 0.0)
+    making.may.set()
+
+    async def body() -> None:
+        door, answered = LazyMcpServer(making), threading.Event()
+        door.calls = Calls(threads=1, queue=0)
+
+        def slow(_: Deadline) -> bool:
+            return answered.wait(PATIENCE_S)
+
+        other = asyncio.create_task(door.calls.run(slow))
+        async with door.run(), line_pair(door) as (reader, writer):
+            writer.write(b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}\n')
+            assert b'"id":1' in await asyncio.wait_for(reader.readline(), PATIENCE_S)
+            assert not other.done()
+            answered.set()
+            assert await other
+
+    run(body())
+
+
+def test_it_is_not_made_where_the_server_ends_before(making: Making) -> None:
+    async def body() -> None:
+        door = LazyMcpServer(making)
+        async with door.run():
+            pass
+        assert door.streams == 0
+
+    run(body())
+    assert not making.asked.is_set()
+
+
+async def told_nothing(door: LazyMcpServer) -> None:
+    """A client of lines whose connection is closed without a word; raises what the door did."""
+    async with line_pair(door) as (reader, _):
+        assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
+
+
+def test_a_door_that_cannot_be_made_is_told_of() -> None:
+    def broken(_: Calls) -> McpServer:
+        raise ImportError("no such package")
+
+    async def body() -> None:
+        door = LazyMcpServer(broken)
+        async with door.run():
+            with pytest.raises(ImportError, match="no such package"):
+                await told_nothing(door)
+            assert door.streams == 0
+            assert await door.calls.run(lambda _: "answered") == "answered"
+
+    with pytest.raises(ImportError, match="no such package"):
+        run(body())

@@ -1,0 +1,264 @@
+"""Pages that generators of documentation write: what is proved here.
+
+* What follows the first words of an item stands under them, however many paragraphs it has.
+* Lists of links to a page's own headings are no text, nor arrows to its neighbours; links in sentences and tables are.
+* A page's title is its own: not its site's, not the first of its parts, and without its site's name behind it.
+* Links to sources, logos, numbers of a notebook's cells and pages that only show a search's results are not found.
+* Tables of boxes by Javadoc are tables; what Doxygen sets in tables to declare a member are lines.
+* What is shown around code, or only to one who searches, is no text.
+* Rows that describe parameters are items, and frames around text no tables; RDoc's methods are headings.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from librarian.parsing.chunking import StructureChunker
+
+from .conftest import Parse
+
+
+def test_all_that_follows_the_first_words_of_an_item_stands_under_them(parse: Parse) -> None:
+    item = "<li>Turns it.<dl><dt>Parameters:</dt><dd>speed - in turns</dd><dt>Returns:</dt><dd>the heat</dd></dl></li>"
+    assert parse(f"<ul>{item}<li>Stops it.</li></ul>", "acme/auth/pump.html").text == (
+        "- Turns it.\n  Parameters:\n  speed - in turns\n  Returns:\n  the heat\n- Stops it."
+    )
+
+
+PARTS = "<h2>Oil</h2><p>Black.</p><h2>Air</h2><p>Clean.</p><h2>Oil</h2><p>Again.</p>"
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        '<ul id="parts"><li><a href="#o">Oil</a><ul><li><a href="#a">Air</a></li></ul></li></ul>',
+        '<a href="#o">Oil</a><br>\n<a href="#a">Air</a><br>',
+        '<div><a href="all">All</a> | <a href="#o">Oil</a> | <a href="#a">Air</a></div>',
+        '<ol><li>1. <a href="#o">Oil</a></li><li>2. <a href="#a">Air</a></li></ol>',
+    ],
+)
+def test_links_to_the_headings_of_a_page_are_no_text(parse: Parse, contents: str) -> None:
+    doc = parse(f"<h1>Pump</h1>{contents}{PARTS}", "acme/auth/pump.html")
+    assert doc.text == "# Pump\n\n## Oil\n\nBlack.\n\n## Air\n\nClean.\n\n## Oil\n\nAgain."
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ('<p>It needs <a href="#o">Oil</a> and <a href="#a">Air</a> of good quality.</p>', "It needs Oil and Air of"),
+        ('<table><tr><td><a href="#o">Oil</a></td><td><a href="#a">Air</a></td></tr></table>', "| Oil | Air |"),
+        ('<ul><li><a href="#o">Oil</a></li></ul>', "- Oil"),
+        ('<ul><li><a href="o.html">Oil</a></li><li><a href="a.html">Air</a></li></ul>', "- Oil\n- Air"),
+        ('<a href="#o"><h2>Oil</h2></a>', "## Oil"),
+        ('<p>Alias for: <a href="#shl">&lt;&lt;</a></p>', "Alias for: <<"),
+    ],
+)
+def test_links_to_headings_in_sentences_and_tables_and_single_ones_are_text(
+    parse: Parse, words: str, kept: str
+) -> None:
+    assert kept in parse(f"<h1>Pump</h1>{words}{PARTS}", "acme/auth/pump.html").text
+
+
+def test_arrows_in_brackets_lead_to_the_pages_around_one(parse: Parse) -> None:
+    cells = "".join(f'<td>[<a href="{to}.html">{words}</a>]</td>' for to, words in (("a", " &lt; "), ("t", "Top")))
+    bar = f"<table><tr>{cells}<td> &nbsp; </td></tr></table>"
+    assert parse(f"{bar}<h1>Pump</h1><p>It turns.</p>{bar}", "acme/auth/pump.html").text == "# Pump\n\nIt turns."
+
+
+@pytest.mark.no_cover
+def test_however_many_links_lead_to_headings_each_costs_the_same(parse: Parse) -> None:
+    links = "".join(f'<div><p><a href="#{n}">{n}</a> and so on and on</p>' for n in range(5_000))
+    heads = "".join(f"<h2>{n}</h2>" for n in range(5_000))
+    started = time.thread_time()
+    parse(f"<div>{links}{heads}</div>", "acme/auth/pump.html")
+    assert time.thread_time() - started < 5
+
+
+@pytest.mark.parametrize("title", ["The pump | Shop 3.2 manual", "The pump"])
+def test_a_sites_name_may_stand_above_a_title_of_the_second_level(parse: Parse, title: str) -> None:
+    doc = parse(
+        f"<title>{title}</title><h1>Shop 3.2 manual</h1><h2>The pump<a href='#p'>#</a></h2><p>It turns.</p>",
+        "acme/auth/p.html",
+    )
+    assert (doc.title, doc.text) == ("The pump", "## The pump\n\nIt turns.")
+
+
+def test_a_heading_above_the_others_stays_where_the_title_is_its_own(parse: Parse) -> None:
+    for title in ("Pumps", "Pumps and oil", ""):
+        doc = parse(f"<title>{title}</title><h1>Pumps</h1><h2>Oil</h2><p>Black.</p>", "acme/auth/p.html")
+        assert (doc.title, doc.text) == ("Pumps", "# Pumps\n\n## Oil\n\nBlack.")
+
+
+@pytest.mark.parametrize(
+    ("title", "own"),
+    [
+        ("Signals: Pump Reference Manual", "Signals"),
+        ("Signals - The Book of Pumps", "Signals"),
+        ("Signals — Pumps 3.2", "Signals"),
+        ("Signals: how to send them", "Signals: how to send them"),
+        ("Signals-based pumps", "Signals-based pumps"),
+        ("All signals", "All signals"),
+    ],
+)
+def test_a_title_ends_where_the_name_of_the_site_begins(parse: Parse, title: str, own: str) -> None:
+    assert parse(f"<title>{title}</title><h2>Signals</h2><p>It rings.</p>", "acme/auth/p.html").title == own
+
+
+def test_a_manual_page_is_not_called_name(parse: Parse) -> None:
+    parts = "<h1>NAME</h1><p>pump - moves water</p><h1>DESCRIPTION</h1><p>It turns.</p>"
+    assert parse(f"<title>pump - moves water</title>{parts}", "acme/auth/p.html").title == "pump - moves water"
+    assert parse("<title>Forms</title><h1>Name</h1><p>Who you are.</p>", "acme/auth/p.html").title == "Name"
+
+
+def test_titles_by_haddock_and_older_javadoc_are_titles(parse: Parse) -> None:
+    head = "<div id='module-header'><p class='caption'>Data.Pump</p></div>"
+    doc = parse(f"{head}<h1>Oil</h1><p>Black.</p>", "acme/auth/p.html")
+    assert (doc.title, doc.text) == ("Data.Pump", "# Data.Pump\n\n# Oil\n\nBlack.")
+    head = "<div class='header'><div>Package shop</div><h2 class='title'>Class Pump</h2></div>"
+    doc = parse(f"<title>Pump (Shop 3.2 API)</title>{head}<p>A pump that moves water.</p>", "acme/auth/p.html")
+    assert (doc.title, doc.summary) == ("Class Pump", "A pump that moves water.")
+
+
+def page_of(parse: Parse, body: str) -> str:
+    return parse(f"<h1>Pump</h1>{body}<p>It turns.</p>", "acme/auth/p.html").text
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        '<a class="srclink" title="go to source" href="https://code/pump.c#L2">[src]</a>',
+        '<a class="reference internal" href="_modules/pump.html"><span class="viewcode-link">[source]</span></a>',
+        '<span class="rightside"><span class="since">1.0.0</span> · <a class="srclink" href="p.rs">source</a></span>',
+        '<span class="rightside"><a class="src" href="p.rs">Source</a></span>',
+        '<a class="test-arrow" href="https://play/pump">Run</a>',
+        '<span class="permalink"><a href="#p">&#9670;&nbsp;</a></span>',
+        '<a href="pump.html#p">More...</a>',
+        '<img class="toplogo" src="r.png" alt="[R logo]">',
+        '<div class="prompt highlight-none"><pre>[1]:</pre></div>',
+        '<div class="jp-InputPrompt">In&nbsp;[ ]:</div>',
+    ],
+)
+def test_links_to_sources_logos_and_numbers_of_cells_are_no_text(parse: Parse, mark: str) -> None:
+    assert page_of(parse, f"<div>{mark}</div>") == "# Pump\n\nIt turns."
+    assert page_of(parse, f"<h2>Oil {mark}</h2><p>Black.</p>").startswith("# Pump\n\n## Oil\n\nBlack.")
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ('See the <a class="reference external" href="s">source</a> of it.', "See the source of it."),
+        ('<span class="rightside">On the right.</span>', "On the right."),
+        ('<span class="prompt">[user@host]:</span>', "[user@host]:"),
+        ('<img alt="A pump">', "A pump"),
+        ('<a href="#p">Read more...</a>', "Read more..."),
+    ],
+)
+def test_words_that_only_look_like_such_marks_are_text(parse: Parse, words: str, kept: str) -> None:
+    assert page_of(parse, f"<p>{words}</p>") == f"# Pump\n\n{kept}\n\nIt turns."
+
+
+def test_what_haddock_declares_says_nothing_of_its_source(parse: Parse) -> None:
+    declared = '<p class="src"><a class="def">turn</a> :: Int <a href="s" class="link">Source</a></p>'
+    assert page_of(parse, declared) == "# Pump\n\nturn :: Int\n\nIt turns."
+
+
+def test_a_page_for_the_results_of_doxygens_search_is_not_found(parse: Parse) -> None:
+    body = '<div id="SRIndex"><div class="SRStatus">Loading...</div><div class="SRStatus">No Matches</div></div>'
+    doc = parse(f'<html><body class="SRPage">{body}</body></html>', "acme/auth/all_1.html")
+    assert not StructureChunker().chunk(doc)
+    assert StructureChunker().chunk(parse(f"<html><body>{body}</body></html>", "acme/auth/all_1.html"))
+
+
+def test_a_table_of_boxes_by_javadoc_is_a_table(parse: Parse) -> None:
+    head = '<div class="table-header col-first">Type</div><div class="table-header col-last">Method</div>'
+    cells = "".join(
+        f'<div class="col-first {color}"><code>int</code></div><div class="col-last {color}"><div class="block">{name}'
+        "<ul><li>soon</li></ul></div></div>"
+        for color, name in (("even-row-color", "start"), ("odd-row-color", '<a href="#s">stop</a>'))
+    )
+    grid = f'<div class="summary-table two-column-summary">{head}{cells}</div>'
+    doc = parse(f"<h1>Pump</h1>{grid}<p>It turns.</p>", "acme/auth/p.html")
+    table = "| Type | Method |\n| --- | --- |\n| int | start soon |\n| int | stop soon |"
+    assert doc.text == f"# Pump\n\n{table}\n\nIt turns."
+    assert [(link.text, doc.text[link.start :][:4]) for link in doc.links] == [("stop", "stop")]
+    coded = grid.replace("soon", "<pre>now()</pre>")
+    assert "```\nnow()\n```" in page_of(parse, coded)  # which no cell can hold
+
+
+def test_what_doxygen_sets_in_tables_to_declare_a_member_are_lines(parse: Parse) -> None:
+    summary = (
+        '<table class="memberdecls"><tr class="heading"><td colspan="2"><h2>Functions</h2></td></tr><tr>'
+        '<td class="memItemLeft">Pump &amp;&#160;</td><td class="memItemRight"><a href="#t">turn</a> (int speed)</td>'
+        '</tr><tr><td class="mdescLeft">&#160;</td><td class="mdescRight">Turns it.</td></tr></table>'
+    )
+    assert page_of(parse, summary) == "# Pump\n\n## Functions\n\nPump & turn (int speed)\n\nTurns it.\n\nIt turns."
+    member = (
+        '<table class="memname"><tr><td class="memname">Pump &amp; turn </td><td>(</td><td>int </td><td>speed, </td>'
+        "</tr><tr><td></td><td></td><td>int </td><td>oil = 1</td></tr><tr><td></td><td>)</td><td></td><td></td></tr>"
+        "</table>"
+    )
+    assert page_of(parse, member) == "# Pump\n\nPump & turn (int speed, int oil = 1)\n\nIt turns."
+
+
+def test_rows_that_describe_parameters_are_items(parse: Parse) -> None:
+    rows = (
+        '<tr><td class="paramname">{}</td><td>how fast</td></tr><tr><td class="paramname">oil</td><td>which</td></tr>'
+    )
+    assert page_of(parse, f"<table class='params'>{rows.format('speed')}</table>") == (
+        "# Pump\n\n- speed: how fast\n- oil: which\n\nIt turns."
+    )
+    row = '<tr><td class="paramdir">[in]</td><td class="paramname">speed</td><td>how fast</td></tr>'
+    assert "\n- speed [in]: how fast\n" in page_of(parse, f"<table class='params'>{row}</table>")
+    row = '<tr><td class="parameter_name"><p>speed</p></td><td><p>how fast</p></td><td>[nullable]</td></tr>'
+    assert "\n- speed: how fast; [nullable]\n" in page_of(parse, f"<table>{row}</table>")
+
+
+def test_text_in_a_frame_is_no_table(parse: Parse) -> None:
+    rows = "<tr><td>It may be empty.</td></tr><tr><td><p>It ends:</p><ul><li>here</li></ul></td></tr>"
+    text = page_of(parse, f"<table>{rows}</table>")
+    assert text == "# Pump\n\nIt may be empty.\n\nIt ends:\n\n- here\n\nIt turns."
+    assert "| Rules |\n| --- |" in page_of(parse, f"<table><tr><th>Rules</th></tr>{rows}</table>")
+    assert "| a | b |\n| --- | --- |" in page_of(parse, f"<table><tr><td>a</td><td>b</td></tr>{rows}</table>")
+
+
+def test_methods_by_rdoc_are_headings(parse: Parse) -> None:
+    method = (
+        '<h3>Public Instance Methods</h3><div class="method-detail"><div class="method-heading">'
+        '<span class="method-name">turn</span><span class="method-args">(speed)</span></div><p>Turns it.</p></div>'
+    )
+    doc = parse(f"<h1>Pump</h1>{method}", "acme/auth/p.html")
+    assert [(head.level, head.text) for head in doc.headings] == [
+        (1, "Pump"),
+        (3, "Public Instance Methods"),
+        (4, "turn(speed)"),
+    ]
+
+
+def test_the_numbers_of_lines_beside_a_listing_by_gtk_doc_are_no_text(parse: Parse) -> None:
+    listing = (
+        '<table class="listing_frame"><tr><td class="listing_lines"><pre>1\n2</pre></td>'
+        '<td class="listing_code"><pre>start ();\nstop ();</pre></td></tr></table>'
+    )
+    assert page_of(parse, listing) == "# Pump\n\n```\nstart ();\nstop ();\n```\n\nIt turns."
+
+
+def test_what_is_shown_around_code_is_no_text(parse: Parse) -> None:
+    code = '<pre><code class="language-js">turn()</code></pre>'
+    expected = "# Pump\n\n```js\nturn()\n```\n\nIt turns."
+    assert page_of(parse, f'<div class="language-js"><span class="lang">js</span>{code}</div>') == expected
+    assert page_of(parse, f'<details class="code-fold"><summary>Code</summary>{code}</details>') == expected
+    hidden = "<span class='collapsed'>Show code cell source</span>"
+    summary = f'<summary aria-label="Toggle hidden content">{hidden}</summary>'
+    assert page_of(parse, f'<details class="hide">{summary}{code}</details>') == expected
+    assert page_of(parse, "<details><summary>Code of conduct</summary></details>").startswith(
+        "# Pump\n\nCode of conduct"
+    )
+    assert page_of(parse, '<p><span class="lang">js</span></p>').startswith("# Pump\n\njs")
+
+
+def test_what_a_page_shows_only_to_one_who_searches_is_no_text(parse: Parse) -> None:
+    assert page_of(parse, '<div class="modal" role="dialog"><h4>Search</h4>Type to search.</div>') == (
+        "# Pump\n\nIt turns."
+    )

@@ -1,0 +1,384 @@
+"""What the indexer promises while it runs in the background, with real children where it matters.
+
+* It indexes at start, then embeds, then follows the watcher; `wait_until_ready` waits for just that.
+* News go before embedding; a failed model is tried again and doesn't stop the text.
+* A hanging or crashing file is listed and the others are found.
+* What couldn't be written is made up for as soon as it can be.
+* Files that come back are missing no longer, as soon as the watcher tells of them.
+* `stop` leaves no thread and no child, whenever it comes.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import multiprocessing
+import shutil
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import librarian.indexing.indexer as indexer_module
+import librarian.indexing.watcher as watcher_module
+from librarian.errors import Unavailable
+from librarian.indexing.embedding_worker import EMBEDDINGS
+from librarian.indexing.index_log import Backoff, can_write
+from librarian.indexing.indexer import IndexerOptions
+from librarian.indexing.scheduler import IndexScheduler, Listeners, Tally
+from librarian.indexing.watcher import FileWatcher
+from tests.embeddings.fakes import FakeEmbedder
+from tests.storage.library import PATIENCE_S, Library, Refusing, Trap, wait_for
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    made = Library(tmp_path)
+    for number, animals in enumerate(("wombats", "lemurs", "badgers", "otters")):
+        made.write(f"ray/core/{number}.md", f"# Number {number}\n\nA passage about {animals}.\n")
+    threads = set(threading.enumerate())
+    yield made
+    made.close()
+    assert set(threading.enumerate()) <= threads
+    assert multiprocessing.active_children() == []
+
+
+def test_it_indexes_embeds_and_follows_the_watcher(library: Library) -> None:
+    with FileWatcher(library.root, library.indexer.changed, debounce_ms=20), library.indexer as indexer:
+        indexer.start()
+        indexer.start()
+        assert indexer.wait_until_ready(PATIENCE_S)
+        assert indexer.state() == "ready"
+        assert len(library.documents()) == 4
+        assert indexer.last_indexed_at == library.now
+        library.assert_whole()
+        library.write("ray/core/0.md", "# Number 0\n\nNow about ocelots.\n")
+        wait_for(lambda: library.find("ocelots") == {"ray/core/0.md"})
+        assert library.find("wombats") == set()
+        (library.root / "ray").rename(library.root / "sun")
+        wait_for(lambda: all(path.startswith("sun/") for path in library.documents()))
+        shutil.rmtree(library.root / "sun")
+        wait_for(lambda: library.documents() == set())
+        assert indexer.wait_until_ready(PATIENCE_S)
+        library.assert_whole()
+    assert indexer.progress().phase == "idle"
+
+
+def test_it_is_at_work_from_its_start_until_it_has_looked(library: Library) -> None:
+    library.complete()
+    with library.reopen() as indexer:
+        assert indexer.progress().phase == "idle"
+        with indexer._refreshing:  # the first look has to wait
+            indexer.start()
+            assert indexer.progress().phase == "scanning"
+        assert indexer.wait_until_ready(PATIENCE_S)
+        wait_for(lambda: indexer.progress().phase == "idle")
+
+
+def test_files_that_moved_are_not_missing_for_long(library: Library) -> None:
+    for number in range(4, 30):
+        library.write(f"ray/core/{number}.md", f"# Number {number}\n\nA passage about animal{number}.\n")
+    with library.indexer as indexer:
+        indexer.start()
+        assert indexer.wait_until_ready(PATIENCE_S)
+        (library.root / "ray").rename(library.root / "sun")
+        indexer.changed(frozenset(str(library.root / path) for path in library.documents()))  # as a search notices it
+        wait_for(lambda: {path[:4] for path in library.documents()} == {"sun/"})
+        wait_for(lambda: indexer.problem() == "")
+    library.assert_whole()
+
+
+def test_files_that_are_back_are_not_missing_until_the_next_look(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexer_module, "_ROOT_RETRY_S", 1e6)
+    for number in range(4, 30):
+        library.write(f"ray/core/{number}.md", f"# Number {number}\n\nA passage about animal{number}.\n")
+    with library.indexer as indexer:
+        indexer.start()
+        assert indexer.wait_until_ready(PATIENCE_S)
+        away = library.root.with_name("away")
+        (library.root / "ray").rename(away)
+        indexer.changed(frozenset({str(library.root / "ray")}))
+        wait_for(lambda: "kept" in indexer.problem() and indexer._look_at > time.monotonic() + PATIENCE_S)
+        away.rename(library.root / "ray")
+        indexer.changed(frozenset({str(library.root / "ray")}))
+        wait_for(lambda: indexer.problem() == "")
+    assert len(library.documents()) == 30
+    library.assert_whole()
+
+
+def test_children_read_and_embed(library: Library) -> None:
+    library.options = IndexerOptions(processes=2, embedding_processes=1, file_timeout_s=2)
+    library.make = FakeEmbedder
+    library.reader = Trap(library.reader)
+    for number in range(100):
+        library.write(f"ray/core/{number}.md", f"# Number {number}\n\nA passage about animal{number}.\n")
+    library.write("ray/core/hangs.md", "# Hangs\n")
+    library.write("ray/core/crashes.md", "# Crashes\n")
+    library.reopen()
+    library.indexer.start()
+    assert library.indexer.wait_until_ready(PATIENCE_S)
+    with library.catalog.read() as reader:
+        failed = {(failure.file_path, failure.reason) for failure in reader.failures()}
+    assert failed == {("ray/core/hangs.md", "timeout"), ("ray/core/crashes.md", "crash")}
+    (library.root / "ray/core/hangs.md").unlink()
+    (library.root / "ray/core/crashes.md").unlink()
+    library.indexer.look_at_everything()
+    assert library.indexer.wait_until_ready(PATIENCE_S)
+    library.assert_whole()
+
+
+def test_children_without_work_end_and_come_back(library: Library) -> None:
+    library.options = IndexerOptions(processes=1, embedding_processes=1, idle_s=0.05)
+    library.make = FakeEmbedder
+    indexer = library.reopen()
+    indexer.start()
+    assert indexer.wait_until_ready(PATIENCE_S)
+    wait_for(lambda: not multiprocessing.active_children())
+    indexer.changed(frozenset({str(library.write("ray/core/0.md", "# Number 0\n\nNow about ocelots.\n"))}))
+    assert indexer.wait_until_ready(PATIENCE_S)
+    library.assert_whole()
+
+
+def test_everything_is_looked_at_from_time_to_time(library: Library) -> None:
+    library.options = IndexerOptions(processes=0, embedding_processes=0, reconcile_s=0.05, idle_s=0.05)
+    indexer = library.reopen()
+    indexer.start()
+    assert indexer.wait_until_ready(PATIENCE_S)
+    library.write("ray/core/unseen.md", "# Unseen\n\nabout axolotls\n")
+    wait_for(lambda: library.find("axolotls") == {"ray/core/unseen.md"})
+
+
+def test_a_look_that_is_asked_for_during_another_one_comes_after_it(library: Library) -> None:
+    library.options = replace(library.options, reconcile_s=math.inf)
+    library.reader = reader = Refusing(library.reader)
+    indexer = library.reopen()
+
+    def meanwhile() -> None:
+        reader.on_read = lambda: None
+        library.write("aaa/core/late.md", "# Late\n\nabout axolotls\n")  # where the look has been already
+        indexer.look_at_everything()
+
+    reader.on_read = meanwhile
+    with indexer:
+        indexer.start()
+        wait_for(lambda: library.find("axolotls") == {"aaa/core/late.md"})
+
+
+def test_a_model_that_fails_is_said_and_tried_again(library: Library) -> None:
+    library.embedder.fail = Unavailable("The model isn't there.", hint="Fetch it.")
+    indexer = library.indexer
+    indexer.start()
+    assert indexer.wait_until_ready(PATIENCE_S)
+    assert indexer.state() == "degraded"
+    assert "Fetch it" in indexer.problem()
+    assert library.find("badgers")
+    library.embedder.fail = None
+    indexer.retry()
+    assert indexer.wait_until_ready(PATIENCE_S)
+    assert indexer.state() == "ready"
+    library.assert_whole()
+
+
+def fill_the_disk(library: Library) -> None:
+    """The fault point is from now on an error instead of the process's end."""
+    broken = library.indexer._writer._fault
+
+    def fail(step: str) -> None:
+        if step == library.fault_at:
+            raise OSError("disk full")
+        broken(step)
+
+    library.indexer._writer._fault = fail
+
+
+def test_an_unexpected_error_is_said_and_the_next_look_repairs(library: Library) -> None:
+    library.fault_at = "lexical commit"
+    fill_the_disk(library)
+    library.indexer.start()
+    assert library.indexer.wait_until_ready(PATIENCE_S)
+    assert "disk full" in library.indexer.problem()
+    assert library.indexer.state() == "degraded"
+    library.fault_at = ""
+    library.indexer.look_at_everything()
+    wait_for(lambda: library.indexer.problem() == "")
+    assert library.indexer.wait_until_ready(PATIENCE_S)
+    library.assert_whole()
+
+
+def test_once_text_can_be_written_again_embedding_is_tried_at_once_too(library: Library) -> None:
+    library.embedder.fail = Unavailable("The disk is full.", hint="Make room.")
+    fill_the_disk(library)
+    with library.indexer as indexer:
+        indexer.start()
+        assert indexer.wait_until_ready(PATIENCE_S)
+        library.fault_at = "lexical commit"
+        indexer.changed(frozenset({str(library.write("ray/core/0.md", "# Zero\n\nabout ocelots\n"))}))
+        wait_for(lambda: {"index", "embeddings"} <= indexer.problems().keys())
+        library.fault_at, library.embedder.fail = "", None
+        indexer.look_at_everything()
+        wait_for(lambda: indexer.problem() == "")
+        assert indexer.wait_until_ready(PATIENCE_S)
+    library.assert_whole()
+
+
+@pytest.fixture
+def no_other_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fails isn't tried again because time has passed."""
+    monkeypatch.setattr(indexer_module, "BACKOFF_S", (math.inf, math.inf))
+
+
+@pytest.mark.usefixtures("no_other_try")
+def test_what_could_not_be_written_is_made_up_for_as_soon_as_it_can_be(library: Library) -> None:
+    library.options = replace(library.options, folder=str(library.index / "disk"), reconcile_s=math.inf)
+    (disk := library.index / "disk").mkdir()
+    library.reopen()
+    fill_the_disk(library)
+    with library.indexer as indexer:
+        indexer.start()
+        assert indexer.wait_until_ready(PATIENCE_S)
+        library.fault_at = "lexical commit"
+        path = library.write("ray/core/0.md", "# Zero\n\nabout ocelots\n")
+        disk.rmdir()
+        indexer.changed(frozenset({str(path)}))
+        wait_for(lambda: "index" in indexer.problems())
+        library.fault_at = ""
+        disk.mkdir()
+        wait_for(lambda: library.find("ocelots") == {"ray/core/0.md"})
+        wait_for(lambda: indexer.problem() == "")
+        assert indexer.wait_until_ready(PATIENCE_S)
+    library.assert_whole()
+
+
+def test_what_fails_although_it_can_be_written_is_tried_ever_more_seldom(library: Library) -> None:
+    backoff, waits = Backoff("", library.catalog), []
+    for _ in range(9):
+        backoff.failed()
+        waits.append(round(backoff.wait_s))
+    assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+    assert (backoff.wanted, backoff.due()) == (True, False)
+    backoff.worked()
+    assert (backoff.wanted, backoff.wait_s) == (False, math.inf)
+
+
+@pytest.mark.parametrize("hindrance", ["no folder", "a lock", ""])
+def test_whether_an_index_can_be_written_is_found_out_by_writing(library: Library, hindrance: str) -> None:
+    folder = library.index / ("none" if hindrance == "no folder" else "")
+    with sqlite3.connect(library.index / "catalog.sqlite", isolation_level=None) as other:
+        library.catalog._writer.execute("PRAGMA busy_timeout = 0")
+        if hindrance == "a lock":
+            other.execute("BEGIN IMMEDIATE")
+        assert can_write(str(folder), library.catalog) is not bool(hindrance)
+    other.close()
+    assert sorted(path.name for path in library.index.iterdir() if path.name.startswith("tmp")) == []
+
+
+@pytest.mark.usefixtures("no_other_try")
+def test_a_look_that_was_asked_for_and_failed_is_made_up_for_by_itself(library: Library) -> None:
+    upkeep = IndexScheduler(
+        library.indexer, library.catalog, library.archive, None, listeners=Listeners(), tally=Tally()
+    )
+    fill_the_disk(library)
+    upkeep.start()
+    try:
+        assert upkeep.wait_until_idle(PATIENCE_S)
+        library.fault_at = "lexical commit"
+        path = library.write("ray/core/0.md", "# Zero\n\nabout ocelots\n")
+        with pytest.raises(OSError, match="disk full"):
+            upkeep.refresh([str(path)])
+        library.fault_at = ""
+        wait_for(lambda: library.find("ocelots") == {"ray/core/0.md"})
+        assert upkeep.wait_until_idle(PATIENCE_S)
+    finally:
+        upkeep.close()
+    library.assert_whole()
+
+
+def test_a_folder_that_cannot_be_watched_is_said_for_as_long_as_that_is_so(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unwatched(*_: object) -> None:
+        raise OSError(28, "no space left for watches")
+
+    def watching(on_change: Callable[[frozenset[str]], None], on_lost: Callable[[str], None]) -> FileWatcher:
+        return FileWatcher(library.root, on_change, on_lost=on_lost, debounce_ms=10, polling=False, retry_s=0.05)
+
+    upkeep = IndexScheduler(
+        library.indexer, library.catalog, library.archive, watching, listeners=Listeners(), tally=Tally()
+    )
+    with monkeypatch.context() as patched:
+        patched.setattr(watcher_module, "kernel_events", unwatched)
+        upkeep.start()
+        try:
+            wait_for(lambda: not upkeep.watching)
+            upkeep.notice([str(library.root)])  # what is found otherwise makes the watcher no better
+            assert upkeep.wait_until_idle(PATIENCE_S)
+            assert upkeep.problems() == [
+                f"watcher: {library.root} can't be watched: no space left for watches."
+                " Changes are found by the periodic look at the folder."
+            ]
+            patched.undo()
+            wait_for(lambda: upkeep.watching and upkeep.problems() == [])
+        finally:
+            upkeep.close()
+
+
+@pytest.mark.usefixtures("no_other_try")
+def test_vectors_that_could_not_be_written_are_made_up_for_as_soon_as_they_can_be(library: Library) -> None:
+    library.embedder.fail = Unavailable("The disk is full.", hint="Make room.")
+    library.options = replace(library.options, folder=str(library.index / "none"), reconcile_s=math.inf)
+    library.reopen()
+    with library.indexer as indexer:
+        indexer.start()
+        wait_for(lambda: indexer._unwritten)
+        assert EMBEDDINGS in indexer.problems()
+        assert library.find("badgers")
+        library.embedder.fail = None
+        (library.index / "none").mkdir()
+        wait_for(lambda: indexer.problem() == "")
+        assert indexer.wait_until_ready(PATIENCE_S)
+    library.assert_whole()
+
+
+def test_news_go_before_embedding(library: Library) -> None:
+    under_way, go_on = threading.Event(), threading.Event()
+
+    class Slow(FakeEmbedder):
+        def embed_passages(self, texts: list[str]) -> object:  # type: ignore[override]
+            under_way.set()
+            go_on.wait(PATIENCE_S)
+            return super().embed_passages(texts)
+
+    library.embedder = Slow()
+    library.indexer.start()
+    assert under_way.wait(PATIENCE_S)
+    assert library.indexer.progress().phase == "embedding"
+    assert library.indexer.state() == "indexing"
+    library.indexer.changed(frozenset({str(library.write("ray/core/0.md", "# Zero\n\nabout ocelots\n"))}))
+    wait_for(lambda: library.find("ocelots") == {"ray/core/0.md"})
+    go_on.set()
+    assert library.indexer.wait_until_ready(PATIENCE_S)
+    library.assert_whole()
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_stopped_in_the_middle_it_goes_on_at_the_next_start(library: Library, processes: int) -> None:
+    for number in range(300):
+        library.write(f"ray/many/{number}.md", f"# Number {number}\n\nA passage about animal{number}.\n")
+    library.options = IndexerOptions(processes=processes, embedding_processes=processes)
+    library.make = functools.partial(FakeEmbedder)
+    indexer = library.reopen()
+    indexer.start()
+    wait_for(lambda: bool(library.generations))
+    indexer.stop()
+    indexer.stop()
+    with library.catalog.read() as reader:
+        assert 64 <= reader.count().documents <= 304
+    indexer.start()
+    assert indexer.wait_until_ready(PATIENCE_S)
+    library.assert_whole()

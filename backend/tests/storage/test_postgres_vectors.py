@@ -1,0 +1,259 @@
+"""pgvector and the archive on a real PostgreSQL: the store's contract, through the graph and one by one.
+
+* Through the HNSW graph alone the recall stays at 0.95, filtered or not, and filters by value find what filters by
+  chunk find.
+* The SQL function for other programs finds by both legs, filters by source, and takes hostile texts as texts.
+* The archive gives back what it was given, to float16, and drops what has not been used for long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from librarian.errors import SetupError, Unavailable
+from librarian.models import Filters, Selection
+from librarian.storage.postgres.catalog import PostgresCatalog
+from librarian.storage.postgres.database import Database
+from librarian.storage.postgres.embedding_cache import PostgresEmbeddingCache
+from librarian.storage.postgres.keyword_index import PostgresKeywordIndex
+from librarian.vector_stores import pgvector
+from librarian.vector_stores.base import VectorStore
+from librarian.vector_stores.pgvector import PgVectorStore
+from tests import postgres
+from tests.contracts.catalog_contract import document, result
+from tests.contracts.lexical_contract import entry
+from tests.contracts.vector_store_contract import (
+    EVERYTHING,
+    VectorStoreContract,
+    assert_value_filters_agree,
+    clustered,
+    recall_at,
+    selection_of,
+)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _server() -> None:
+    postgres.url()
+
+
+class TestPgVectorStore(VectorStoreContract):
+    persistent = True
+    recall = 0.99
+
+    def make(self, folder: Path) -> VectorStore:
+        return PgVectorStore(postgres.database(folder), "model", self.dimension)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    database = postgres.database(tmp_path).join()
+    yield database
+    database.leave()
+
+
+def test_vectors_lie_in_their_rows_on_a_server_that_cannot_be_told_so_while_a_table_is_made(database: Database) -> None:
+    store = PgVectorStore(database, "m", 32)
+    making = store._create()["table"].as_string().partition("ALTER")[0]
+    assert "CREATE TABLE" in making
+    assert "STORAGE" not in making  # PostgreSQL 15 takes it for a mistake
+
+    def kept_inline() -> bool:
+        with database.snapshot() as connection:
+            row = connection.execute(
+                "SELECT attstorage FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'vector'",
+                (store._table,),
+            ).fetchone()
+        return row is not None and row[0] in ("p", b"p")
+
+    assert kept_inline()
+    rows, ids = clustered(10, 32, seed=5), np.arange(10, dtype=np.int64) * 64
+    store.load([(ids, rows, [{} for _ in ids])])
+    assert kept_inline()
+    store.close()
+
+
+def test_an_old_pgvector_is_refused_with_the_way_to_a_newer_one(database: Database) -> None:
+    def call_it(version: str) -> str:
+        with database.transaction() as connection:
+            row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
+            connection.execute("UPDATE pg_extension SET extversion = %s WHERE extname = 'vector'", (version,))
+        assert row is not None
+        return str(row[0])
+
+    before = call_it("0.7.4")
+    try:
+        with pytest.raises(SetupError, match=r"pgvector 0\.7\.4, and 0\.8 or newer") as refused:
+            PgVectorStore(database, "m", 32)
+    finally:
+        call_it(before)
+    assert "ALTER EXTENSION vector UPDATE" in str(refused.value)
+    PgVectorStore(database, "m", 32).close()
+
+
+def test_through_the_graph_filters_keep_their_recall(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pgvector, "ONE_BY_ONE", 0)
+    with database.transaction() as connection:  # for connections made from now on
+        connection.execute("ALTER ROLE CURRENT_USER SET enable_seqscan = off")
+        connection.execute("ALTER ROLE CURRENT_USER SET enable_sort = off")
+    try:
+        store = PgVectorStore(postgres.Database(postgres.url(), schema=database.schema), "m", 32)
+        count = 2000
+        rows, ids = clustered(count, 32, seed=5), np.arange(count, dtype=np.int64) * 64
+        products = [f"p{n % 20}" for n in range(count)]
+        store.upsert(ids, rows, [{"product": name, "tags": ["a"] if n % 2 else []} for n, name in enumerate(products)])
+        questions = np.random.default_rng(6).standard_normal((10, 32)).astype(np.float32)
+        questions /= np.linalg.norm(questions, axis=1, keepdims=True)
+        assert recall_at(store, ids, rows, questions, 50, EVERYTHING) >= 0.95
+        for names in ({"p3"}, {f"p{n}" for n in range(12)}):
+            by_chunk = selection_of(np.array([n for n in range(count) if products[n] in names]), count - 1)
+            by_value = Selection(
+                Filters(product="x"), by_chunk.mask, by_chunk.count, None, {"product": tuple(names)}, complete=True
+            )
+            assert recall_at(store, ids, rows, questions, 50, by_chunk) >= 0.95
+            assert recall_at(store, ids, rows, questions, 50, by_value) >= 0.95
+        with store._database.snapshot() as connection:
+            plan = connection.execute(
+                store._of("EXPLAIN " + pgvector._NEAR), {"question": str(rows[0].tolist()), "limit": 9}
+            )
+            assert "_near" in str(plan.fetchall())
+        store.close()
+    finally:
+        with database.transaction() as connection:
+            connection.execute("ALTER ROLE CURRENT_USER RESET ALL")
+
+
+def test_filters_by_value_find_what_filters_by_chunk_find(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pgvector, "ONE_BY_ONE", 0)
+    store = PgVectorStore(database, "m", 8)
+    assert_value_filters_agree(store, ("ray", "'; DROP TABLE documents; --", "kubernetes"), ("a", "%s"))
+    store.close()
+    with pytest.raises(Unavailable, match="closed"):
+        store.count()
+
+
+def test_what_is_loaded_at_once_is_found_like_what_was_put_row_by_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pgvector, "ONE_BY_ONE", 0)
+    rows, ids = clustered(300, 8), np.arange(300, dtype=np.int64)[::-1] * 64
+    names = ["ray", "'; DROP TABLE documents; --", "a\0b", '\u00fc{},"\\\\']
+    payloads: list[dict[str, object]] = [
+        {"product": names[n % 4], "tags": names[: n % 3], "modified": n or None} for n in range(299)
+    ]
+    payloads.append({})
+    one, other = (PgVectorStore(postgres.database(tmp_path / name), "m", 8) for name in ("one", "other"))
+    one.upsert(ids, rows, payloads)
+    parts = [slice(start, start + 70) for start in range(0, 300, 70)]
+    assert other.load((ids[part], rows[part], payloads[part]) for part in parts) == other.count() == 300
+    assert other.ids().tolist() == one.ids().tolist()
+    for allowed in ({}, {"product": (names[1],)}, {"tags": (names[1],)}, {"product": ("a\ufffdb", names[3])}):
+        chosen = Selection(Filters(product="x"), None, 0, (3, 250), allowed, complete=True)
+        for selection in (EVERYTHING, chosen):
+            found = [store.search(rows[7], 300, selection) for store in (one, other)]
+            assert found[0][0].tolist() == found[1][0].tolist() != []
+            assert found[0][1].tolist() == found[1][1].tolist()
+    with pytest.raises(ValueError, match="isn't empty"):
+        other.load([])
+    other.upsert(ids[:1], rows[:1])
+    other.clear()
+    assert other.load([]) == other.count() == 0
+    with other._database.connection() as connection:
+        statement = "SELECT indexname FROM pg_indexes WHERE tablename = %s AND schemaname = current_schema()"
+        indexes = {name for (name,) in connection.execute(statement, (other._table,))}
+    assert {other._names["by_vector"], other._names["by_product"]} < indexes
+    one.close()
+    other.close()
+
+
+def test_a_load_that_fails_leaves_the_store_as_it_was(database: Database) -> None:
+    store = PgVectorStore(database, "m", 8)
+    ids, rows = np.array([64, 128]), clustered(2, 8)
+    with pytest.raises(ValueError, match="NaN"):
+        store.load([(ids, rows, [{}, {}]), (ids, rows * np.nan, [{}, {}])])
+    assert store.count() == 0
+    store.upsert(ids, rows)
+    assert store.ids().tolist() == ids.tolist()
+    store.close()
+
+
+def test_the_sql_function_finds_by_both_legs(database: Database) -> None:
+    catalog = PostgresCatalog(database)
+    lexical = PostgresKeywordIndex(database)
+    store = PgVectorStore(database, "m", 4)
+    texts = {"ray/api/a.md": "running pods", "ray/api/b.md": "nothing here", "kubernetes/api/c.md": "pods and nodes"}
+    stored = catalog.put([result(document(path, text), size=99) for path, text in texts.items()])
+    for number, (path, text) in enumerate(texts.items()):
+        (chunk,) = stored[number].chunk_ids
+        lexical.put([(chunk, stored[number].doc_id, document(path), entry(text))])
+        product = path.split("/")[0]
+        store.upsert(np.array([chunk * 64]), np.eye(4, dtype=np.float32)[[number]], [{"product": product}])
+    lexical.commit(1)
+    question = "[1, 0.5, 0, 0]"
+    columns = "file_path, match_type, similarity, text_rank, combined_score"
+    call = f"SELECT {columns} FROM hybrid_search_chunks(%s, %s, %s, %s)"
+    with database.connection() as connection:
+        with pytest.raises(Exception, match="No vectors lie in this database"):
+            connection.execute(call, (question, "pod", 10, None))
+        catalog.set_meta("model", "m")
+        found = connection.execute(call, (question, "pod", 10, None)).fetchall()
+        assert [row[:2] for row in found] == [
+            ("ray/api/a.md", "both"),
+            ("ray/api/b.md", "vector"),
+            ("kubernetes/api/c.md", "text"),
+        ]
+        assert found[0][2] == pytest.approx(1 / 1.25**0.5, abs=1e-3)
+        assert all(row[4] == pytest.approx(0.7 * row[2] + 0.3 * row[3]) for row in found)
+        only = connection.execute(call, (question, "pod", 10, "kubernetes")).fetchall()
+        assert [row[0] for row in only] == ["kubernetes/api/c.md"]
+        assert len(connection.execute(call, (question, "pod", 1, None)).fetchall()) == 1
+        for hostile in ("'; DROP TABLE documents; --", "%I $query$", "a & | !", ""):
+            connection.execute(call, (question, hostile, 10, hostile))
+    for part in (catalog, lexical, store):
+        part.close()
+
+
+def test_the_archive_gives_back_what_it_was_given(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = PostgresEmbeddingCache(database)
+    rows = clustered(30, 16)
+    archive.put("m", {f"h{n}": row for n, row in enumerate(rows)})
+    archive.put("m", {"h0": rows[1]})
+    archive.put("n", {"h0": rows[0][:8]})
+    found = archive.get("m", ["h0", "h5", "unknown", "h5"])
+    assert list(found) == ["h0", "h5"]
+    assert found["h0"] == pytest.approx(rows[1], abs=2e-3)
+    assert np.linalg.norm(found["h5"]) == pytest.approx(1, abs=1e-6)
+    assert (archive.count(), archive.count("m"), archive.count("x")) == (31, 30, 0)
+    assert archive.models() == ["m", "n"]
+    assert archive.get("x", ["h0"]) == {}
+    monkeypatch.setattr("librarian.storage.postgres.embedding_cache.SCANNED", 7)
+    wanted = {f"h{n}" for n in range(0, 60, 2)}
+    scanned = {name: row for names, rows in archive.scan("m", wanted) for name, row in zip(names, rows, strict=True)}
+    assert scanned.keys() == archive.get("m", sorted(wanted)).keys()
+    assert all(row == pytest.approx(archive.get("m", [name])[name], abs=1e-3) for name, row in scanned.items())
+    with pytest.raises(ValueError, match="NaN"):
+        archive.put("m", {"bad": np.full(16, np.nan, np.float32)})
+    with pytest.raises(ValueError, match="dimensions"):
+        archive.put("m", {"bad": rows[0][:8]})
+    archive.put("m", {})
+    archive.close()
+    archive.close()
+
+
+def test_the_archive_drops_what_was_not_used_for_long(database: Database) -> None:
+    today = date(2026, 3, 1)
+    archive = PostgresEmbeddingCache(database, today=lambda: today)
+    rows = clustered(100, 4)
+    archive.put("m", {f"h{n:02}": row for n, row in enumerate(rows)})
+    assert archive.prune("unknown", set()) == 0
+    today += timedelta(days=31)
+    archive.get("m", [f"h{n:02}" for n in range(80, 90)])
+    assert sum(len(names) for names, _ in archive.scan("m", {f"h{n:02}" for n in range(90, 100)})) == 10
+    assert archive.prune("m", {f"h{n:02}" for n in range(30)}) == 50 + 10  # of 20 used lately a third of 30 stays
+    assert archive.count("m") == 40
+    archive.close()

@@ -1,0 +1,371 @@
+"""What the watcher promises, on the kernel's events and on polling alike.
+
+* Files and folders that come, change, move or go are told by absolute path; reading tells nothing.
+* A burst is told once, after it is quiet, and at the latest after twice the debounce.
+* Folders made after the start are watched too; ignored folders aren't watched at all.
+* Lost events and a lost root are noticed, and a root that comes back, or becomes another folder, is watched again.
+* `stop` leaves no thread.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from librarian.indexing.watcher import FileWatcher, _InotifyFolders, is_remote, kernel_events, usually_ignored
+
+PATIENCE_S = 120.0  #: matters only where something is wrong
+
+
+class KeywordFeatures:
+    """Collects what was told, and waits for more."""
+
+    def __init__(self) -> None:
+        self.batches: queue.Queue[frozenset[str]] = queue.Queue()
+        self.lost: queue.Queue[str] = queue.Queue()
+        self.seen: set[str] = set()
+
+    def until(self, *paths: Path) -> set[str]:
+        wanted = {str(path) for path in paths}
+        deadline = time.monotonic() + PATIENCE_S
+        while not wanted <= self.seen:
+            self.seen |= self.batches.get(timeout=max(0.01, deadline - time.monotonic()))
+        seen, self.seen = self.seen, set()
+        return seen
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "library" / "ray" / "core").mkdir(parents=True)
+    (tmp_path / "library" / "ray" / "core" / "a.md").write_text("alpha")
+    return tmp_path / "library"
+
+
+@pytest.fixture
+def told() -> KeywordFeatures:
+    return KeywordFeatures()
+
+
+@pytest.fixture(params=["events", "polling"])
+def watcher(request: pytest.FixtureRequest, root: Path, told: KeywordFeatures) -> Iterator[FileWatcher]:
+    if request.param == "events" and sys.platform != "linux":
+        pytest.skip("the kernel's own events are tested on Linux")
+    with FileWatcher(
+        root,
+        told.batches.put,
+        debounce_ms=30,
+        on_lost=told.lost.put,
+        polling=request.param == "polling",
+        poll_s=0.05,
+        retry_s=0.05,
+    ) as made:
+        assert made.how == request.param
+        yield made
+
+
+def test_a_file_that_comes_changes_moves_and_goes_is_told(
+    watcher: FileWatcher, root: Path, told: KeywordFeatures
+) -> None:
+    path = root / "ray" / "core" / "b.md"
+    path.write_text("beta")
+    told.until(path)
+    path.write_text("beta, changed")
+    told.until(path)
+    moved = root / "ray" / "c.md"
+    path.rename(moved)
+    told.until(path, moved)
+    moved.unlink()
+    told.until(moved)
+
+
+def test_a_renamed_folder_is_told_by_both_names_and_watched_under_the_new_one(
+    watcher: FileWatcher, root: Path, told: KeywordFeatures
+) -> None:
+    (root / "ray" / "core").rename(root / "ray" / "data")
+    told.until(root / "ray" / "core", root / "ray" / "data")
+    path = root / "ray" / "data" / "a.md"
+    path.write_text("alpha, changed")
+    told.until(path)
+
+
+def test_a_file_in_a_folder_made_later_is_told(watcher: FileWatcher, root: Path, told: KeywordFeatures) -> None:
+    deep = root / "tune" / "x" / "y"
+    deep.mkdir(parents=True)
+    told.until(root / "tune")
+    (deep / "z.md").write_text("zeta")
+    told.until(deep / "z.md")
+    shutil.rmtree(root / "tune")
+    told.until(root / "tune")
+
+
+def test_reading_and_ignored_folders_tell_nothing(watcher: FileWatcher, root: Path, told: KeywordFeatures) -> None:
+    ignored = root / "ray" / "node_modules"
+    ignored.mkdir()
+    (ignored / "x.md").write_text("never told")
+    (root / "ray" / "core" / "a.md").read_text()
+    list(root.rglob("*"))
+    last = root / "ray" / "last.md"
+    last.write_text("told")
+    assert not [path for path in told.until(last) if "node_modules" in path or path.endswith("a.md")]
+
+
+def test_a_root_that_goes_is_said_and_watched_again_when_it_is_back(
+    watcher: FileWatcher, root: Path, told: KeywordFeatures
+) -> None:
+    away = root.with_name("away")
+    root.rename(away)
+    assert str(root) in told.lost.get(timeout=PATIENCE_S)
+    wait_for(lambda: watcher.problem() == f"{root} can't be watched: No such file or directory.")
+    away.rename(root)
+    told.until(root)
+    wait_for(lambda: not watcher.problem() and watcher.how != "off")
+    path = root / "ray" / "core" / "new.md"
+    path.write_text("new")
+    told.until(path)
+
+
+@pytest.mark.parametrize("linked", [True, False])
+def test_a_root_that_becomes_another_folder_is_watched_anew(
+    linked: bool, tmp_path: Path, told: KeywordFeatures
+) -> None:
+    for release in ("one", "two"):
+        (tmp_path / release / "docs" / "ray").mkdir(parents=True)
+    current = tmp_path / "current"
+    if linked:
+        current.symlink_to(tmp_path / "one")
+    else:
+        (tmp_path / "one").rename(current)
+    with FileWatcher(current / "docs", told.batches.put, debounce_ms=30, on_lost=told.lost.put, retry_s=0.05):
+        if linked:
+            (tmp_path / "next").symlink_to(tmp_path / "two")
+            (tmp_path / "next").replace(current)
+        else:
+            current.rename(tmp_path / "before")
+            (tmp_path / "two").rename(current)
+        told.until(current / "docs")
+        path = current / "docs" / "ray" / "new.md"
+        path.write_text("new")
+        told.until(path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's own events are tested on Linux")
+def test_a_folder_whose_path_is_too_long_costs_the_others_nothing(root: Path, told: KeywordFeatures) -> None:
+    folder = os.open(root, os.O_RDONLY)
+    for _ in range(50):
+        os.mkdir("deep" * 25, dir_fd=folder)
+        above, folder = folder, os.open("deep" * 25, os.O_RDONLY, dir_fd=folder)
+        os.close(above)
+    os.close(folder)
+    with FileWatcher(root, told.batches.put, debounce_ms=30) as watcher:
+        assert watcher.how == "events"
+        path = root / "ray" / "core" / "new.md"
+        path.write_text("new")
+        told.until(path)
+
+
+def test_a_root_whose_permissions_change_is_looked_at(root: Path, told: KeywordFeatures) -> None:
+    if sys.platform != "linux":
+        pytest.skip("the kernel's own events are tested on Linux")
+    with FileWatcher(root, told.batches.put, debounce_ms=30, polling=False):
+        root.chmod(0o711)
+        told.until(root)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's own events are tested on Linux")
+def test_a_folder_that_may_be_looked_into_only_later_is_watched_then(
+    root: Path, told: KeywordFeatures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from watchdog.observers.inotify_c import InotifyFD
+
+    closed, add = root / "ray" / "core", InotifyFD.add_callback
+
+    def add_where_permitted(self: InotifyFD, path: bytes, *more: object) -> object:
+        open_to_all = not path.startswith(os.fsencode(closed)) or closed.stat().st_mode & 0o004
+        return add(self, path, *more) if open_to_all else -1  # as watchdog says it; to root nothing is closed
+
+    closed.chmod(0o700)
+    monkeypatch.setattr(InotifyFD, "add_callback", add_where_permitted)
+    with FileWatcher(root, told.batches.put, debounce_ms=30, polling=False):
+        closed.chmod(0o755)
+        told.until(closed)
+        (closed / "a.md").write_text("alpha, changed")
+        told.until(closed / "a.md")
+
+
+def test_a_root_that_is_not_there_yet_is_watched_once_it_is(tmp_path: Path, told: KeywordFeatures) -> None:
+    root = tmp_path / "later"
+    with FileWatcher(root, told.batches.put, debounce_ms=20, retry_s=0.05) as watcher:
+        assert watcher.problem()
+        assert watcher.how == "off"
+        root.mkdir()
+        told.until(root)
+        assert watcher.problem() == ""
+
+
+def test_a_burst_is_told_once_when_it_is_quiet(root: Path, told: KeywordFeatures) -> None:
+    watcher = FileWatcher(root, told.batches.put, debounce_ms=300)
+    with watcher:
+        for n in range(20):
+            (root / f"{n}.md").write_text("x")
+        assert {str(root / f"{n}.md") for n in range(20)} <= told.batches.get(timeout=PATIENCE_S)
+        assert told.batches.empty()
+
+
+def test_changes_without_end_are_told_after_twice_the_debounce(root: Path, told: KeywordFeatures) -> None:
+    watcher = FileWatcher(root, told.batches.put, debounce_ms=100, polling=True, poll_s=60)
+    with watcher:
+        started = time.monotonic()
+        while told.batches.empty():
+            watcher.changed(str(root / "busy.md"))
+            assert time.monotonic() - started < PATIENCE_S
+            threading.Event().wait(0.01)
+        assert time.monotonic() - started >= 0.19
+
+
+def test_a_listener_that_fails_is_logged_and_told_again_the_next_time(
+    root: Path, told: KeywordFeatures, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail_once(paths: frozenset[str]) -> None:
+        if told.batches.empty():
+            told.batches.put(paths)
+            raise RuntimeError("not today")
+        told.batches.put(paths)
+
+    with FileWatcher(root, fail_once, debounce_ms=10, polling=True, poll_s=60) as watcher:
+        watcher.changed("/one")
+        wait_for(lambda: not told.batches.empty())
+        watcher.changed("/two")
+        wait_for(lambda: told.batches.qsize() == 2)
+    assert "telling 1 changes failed" in caplog.text
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="inotify")
+class TestInotify:
+    def test_dropped_events_are_said_in_sentences_and_mean_look_at_everything(
+        self, root: Path, told: KeywordFeatures, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with FileWatcher(root, told.batches.put, debounce_ms=10, on_lost=told.lost.put) as watcher:
+            assert watcher.note() == ""
+            source = watcher._source
+            assert isinstance(source, _InotifyFolders)
+            for times in ("once", "2 times"):
+                source.on_queue_overflow()
+                said = f"The kernel dropped news of changes below {root}: too many came at once."
+                assert told.lost.get(timeout=PATIENCE_S) == said
+                told.until(root)
+                assert f"{said} The whole folder is looked at." in caplog.text
+                assert f"dropped news of changes {times} since the start" in watcher.note()
+                assert "raise fs.inotify.max_queued_events" in watcher.note()
+            assert watcher.problem() == ""
+            (root / "after.md").write_text("still watched")
+            told.until(root / "after.md")
+
+    def test_a_used_up_allowance_of_watches_means_polling(
+        self, root: Path, told: KeywordFeatures, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from watchdog.observers.inotify_c import InotifyFD
+
+        def refuse(*_: object) -> int:
+            raise OSError(28, "inotify watch limit reached")
+
+        monkeypatch.setattr(InotifyFD, "add_callback", refuse)
+        with FileWatcher(root, told.batches.put, debounce_ms=10, poll_s=0.05) as watcher:
+            assert watcher.how == "polling"
+            assert watcher.note() == (
+                "The whole folder is looked at every 0.05 s: inotify watch limit reached."
+                " Raise fs.inotify.max_user_watches (with sysctl) and start again."
+            )
+            (root / "b.md").write_text("b")
+            told.until(root / "b.md")
+        with FileWatcher(root, told.batches.put, polling=False) as watcher:
+            assert "limit" in watcher.problem()
+            assert watcher.note() == ""
+
+    def test_an_unanswered_probe_means_polling(
+        self, root: Path, told: KeywordFeatures, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from watchdog.observers.inotify_c import InotifyFD
+
+        monkeypatch.setattr(InotifyFD, "handle_event", lambda *_: None)
+        assert kernel_events(str(root), told, usually_ignored, 0.05) is None  # type: ignore[arg-type]
+        with FileWatcher(root, told.batches.put, probe_s=0.05) as watcher:
+            assert watcher.how == "polling"
+
+
+def test_stop_joins_all_threads(root: Path, told: KeywordFeatures) -> None:
+    before = set(threading.enumerate())
+    for polling in (None, True):
+        watcher = FileWatcher(root, told.batches.put, polling=polling)
+        watcher.start()
+        watcher.start()
+        watcher.stop()
+        watcher.stop()
+    assert set(threading.enumerate()) == before
+
+
+def test_a_network_file_system_is_known_by_its_mount(tmp_path: Path) -> None:
+    table = tmp_path / "mountinfo"
+    table.write_text(
+        "20 1 0:1 / / rw - ext4 /dev/sda1 rw\n"
+        "21 20 0:2 / /srv/with\\040space rw shared:1 - nfs4 host:/x rw\n"
+        "22 20 0:3 / /srv/with\\040space/local rw - ext4 /dev/sdb1 rw\n"
+        "23 20 0:4 / /srv/ssh rw - fuse.sshfs host: rw\n"
+    )
+    assert is_remote("/srv/with space/docs", str(table))
+    assert is_remote("/srv/ssh", str(table))
+    assert not is_remote("/srv/with space/local/docs", str(table))
+    assert not is_remote("/srv/with spaces", str(table))
+    assert not is_remote(os.sep, str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize("name", [".git", ".venv", "node_modules", "__pycache__"])
+def test_hidden_folders_and_those_of_package_managers_are_usually_ignored(name: str) -> None:
+    assert usually_ignored(f"/x/{name}")
+    assert not usually_ignored("/x/guide")
+
+
+@pytest.mark.parametrize("name", ["venv", "site-packages"])
+def test_a_folder_that_is_only_named_like_a_virtual_environment_is_watched(
+    watcher: FileWatcher, root: Path, told: KeywordFeatures, name: str
+) -> None:
+    folder = root / "python" / name
+    folder.mkdir(parents=True)
+    told.until(root / "python")
+    (folder / "creation.md").write_text("How an environment is made.")
+    told.until(folder / "creation.md")
+
+
+def test_a_folder_that_becomes_a_virtual_environment_is_told_once_and_no_longer_watched(
+    watcher: FileWatcher, root: Path, told: KeywordFeatures
+) -> None:
+    inner = root / "ray" / "env" / "lib"
+    inner.mkdir(parents=True)
+    told.until(root / "ray" / "env")
+    (root / "ray" / "env" / "pyvenv.cfg").write_text("version = 3.12")
+    told.seen |= told.batches.get(timeout=PATIENCE_S)
+    (inner / "package").mkdir()
+    (inner / "package" / "readme.md").write_text("never told")
+    (root / "ray" / "last.md").write_text("told")
+    assert not [path for path in told.until(root / "ray" / "last.md") if "package" in path]
+
+
+def test_an_index_below_the_root_is_not_watched(tmp_path: Path) -> None:
+    (tmp_path / "index").mkdir()
+    assert not usually_ignored(str(tmp_path / "index"))
+    (tmp_path / "index" / "keeper.lock").touch()
+    assert usually_ignored(str(tmp_path / "index"))
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.005)

@@ -1,0 +1,278 @@
+"""What a worker pool promises.
+
+* Every item comes back once, with its result or its error, in the children as in the calling process.
+* A late, dying or greedy task is told so and costs nobody else anything.
+* Whom others keep from the processor isn't late for that.
+* No more items are taken ahead than agreed.
+* A factory that fails is nobody's file's fault: `map` raises. So does it where no child can be started, and can be
+  tried again.
+* Nothing is left behind: not after `close`, not when the parent is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import os
+import resource
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from librarian.errors import SourceError, Unavailable
+from librarian.indexing.workers import PoolClosed, WorkerDied, WorkerPool
+from tests.storage.worker_jobs import make_death, make_nothing, make_wait, make_work
+
+
+@pytest.fixture
+def pool() -> Iterator[WorkerPool[object, object]]:
+    with WorkerPool(make_work, 2, timeout_s=60, memory_mb=200) as made:
+        yield made
+
+
+@pytest.fixture
+def rivals() -> Iterator[None]:
+    """Three processes that want to work on the first processor all the time."""
+    rival = (
+        "import os; parent = os.getppid(); os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"
+        "print('busy', flush=True)\nwhile os.getppid() == parent: pass"
+    )
+    with contextlib.ExitStack() as stack:
+        for _ in range(3):
+            process = stack.enter_context(subprocess.Popen([sys.executable, "-c", rival], stdout=subprocess.PIPE))
+            stack.callback(process.kill)
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"busy\n"
+        yield
+
+
+@pytest.mark.parametrize("processes", [0, 1, 2])
+def test_every_item_comes_back_once_with_its_result(processes: int) -> None:
+    with WorkerPool(make_work, processes, timeout_s=60) as pool:
+        assert sorted(pool.map(range(50))) == [(n, 2 * n) for n in range(50)]  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_an_error_of_the_callable_is_the_items_outcome_with_its_reason(processes: int) -> None:
+    with WorkerPool(make_work, processes, timeout_s=60) as pool:
+        outcomes = dict(pool.map(["raise", 4]))
+    assert isinstance(outcomes["raise"], SourceError)
+    assert outcomes["raise"].reason == "empty"
+    assert outcomes[4] == 8
+
+
+def test_a_task_that_dies_says_how_and_the_others_are_done(pool: WorkerPool[object, object]) -> None:
+    outcomes = dict(pool.map([1, "die", 2, "killed", 3]))
+    assert [outcomes[n] for n in (1, 2, 3)] == [2, 4, 6]
+    assert isinstance(outcomes["die"], WorkerDied)
+    assert "code 3" in str(outcomes["die"])
+    assert "SIGKILL" in str(outcomes["killed"])
+
+
+def test_a_task_over_its_time_is_killed_and_its_place_is_taken_by_another_child() -> None:
+    with WorkerPool(make_work, 1, timeout_s=0.3) as pool:
+        (_, before), (_, late), (_, after) = pool.map(["pid", ("sleep", 60), "pid"])
+        assert isinstance(late, TimeoutError)
+        assert before != after
+        assert pool.pids() == [after]
+
+
+def test_a_child_that_has_nothing_to_do_is_never_late() -> None:
+    with WorkerPool(make_work, 2, timeout_s=lambda item: 0.3 if item == 1 else 60) as pool:
+        list(pool.map([("sleep", 0.1), ("sleep", 0.1)]))
+        before = pool.pids()
+        assert [outcome for _, outcome in pool.map([("sleep", 0.4), 1])] == [2, "woke"]
+        list(pool.map([3, 4]))
+        assert pool.pids() == before
+
+
+def test_a_child_that_does_not_get_ready_is_told_so() -> None:
+    with (
+        WorkerPool(make_wait, 1, timeout_s=60, start_timeout_s=0.3) as pool,
+        pytest.raises(TimeoutError, match=r"not done within 0\.3 s"),
+    ):
+        list(pool.map([1]))
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a process can't be kept on one processor here")
+def test_a_task_that_others_keep_from_the_processor_has_its_time_of_it(rivals: None) -> None:
+    with WorkerPool(make_work, 1, timeout_s=0.3, nice=0) as pool:
+        (_, starved), (_, greedy) = pool.map([("work", 0.2), ("work", 60)])
+    assert starved == "worked"
+    assert isinstance(greedy, TimeoutError)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
+def test_a_greedy_task_ends_in_memory_error_and_a_modest_one_after_it_works(pool: WorkerPool[object, object]) -> None:
+    outcomes = dict(pool.map(["greedy", 5]))
+    assert isinstance(outcomes["greedy"], MemoryError)
+    assert outcomes[5] == 10
+
+
+def test_what_cannot_be_sent_is_an_error_of_its_item_alone(pool: WorkerPool[object, object]) -> None:
+    outcomes = dict(pool.map(["unsendable", 1]))
+    assert isinstance(outcomes["unsendable"], Exception)
+    assert outcomes[1] == 2
+    ((_, outcome),) = pool.map([lambda: None])
+    assert isinstance(outcome, Exception)
+
+
+@pytest.mark.parametrize(
+    ("cost", "room", "ahead"),
+    [
+        (1, 0, 3),  # three for one child
+        (1, 10, 10),
+        (4, 10, 3),
+        (100, 10, 3),
+    ],
+)
+def test_no_more_items_are_taken_ahead_than_agreed(cost: int, room: int, ahead: int) -> None:
+    taken: list[int] = []
+
+    def source() -> Iterator[int]:
+        for n in range(100):
+            taken.append(n)
+            yield n
+
+    with WorkerPool(make_work, 1, timeout_s=60, prefetch=3, cost=lambda _: cost, room=room) as pool:
+        results = pool.map(source())
+        for done in range(1, 11):
+            next(results)
+            assert len(taken) == done + ahead - 1
+        results.close()  # type: ignore[attr-defined]
+
+
+def test_a_consumer_that_leaves_early_can_map_again(pool: WorkerPool[object, object]) -> None:
+    results = pool.map([1, ("sleep", 60), ("sleep", 60), 2])
+    next(results)
+    results.close()  # type: ignore[attr-defined]
+    assert sorted(outcome for _, outcome in pool.map([10, 20])) == [20, 40]  # type: ignore[type-var]
+
+
+def test_one_stream_at_a_time(pool: WorkerPool[object, object]) -> None:
+    first = pool.map([1, 2, 3])
+    next(first)
+    with pytest.raises(RuntimeError, match="already mapping"):
+        next(pool.map([4]))
+    assert len(list(first)) == 2
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_a_factory_that_fails_raises_its_own_error_from_map(processes: int) -> None:
+    factory = functools.partial(make_nothing, "No model here. Run librarian models fetch.")
+    with WorkerPool(factory, processes, timeout_s=60) as pool:
+        for _ in range(2):  # not only the first time
+            with pytest.raises(Unavailable, match="models fetch"):
+                list(pool.map([1, 2]))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit of open files that holds at once")
+def test_where_no_child_can_be_started_map_says_so_and_can_be_tried_again() -> None:
+    with WorkerPool(make_work, 2, timeout_s=60) as pool:
+        assert list(pool.map([1])) == [(1, 2)]  # type: ignore[comparison-overlap]
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, before[1]))  # the standard streams are open, what else may close
+        try:
+            with pytest.raises(OSError, match="Too many open files"):
+                list(pool.map([("sleep", 60), 2]))  # the first child is busy: the second item needs another
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        assert sorted(outcome for _, outcome in pool.map([10, 20])) == [20, 40]  # type: ignore[type-var]
+
+
+def test_a_child_is_started_although_the_working_directory_was_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with WorkerPool(make_work, 1, timeout_s=60) as pool:
+        assert list(pool.map([1])) == [(1, 2)]  # type: ignore[comparison-overlap]
+
+
+def test_a_child_that_dies_while_getting_ready_raises_from_map() -> None:
+    with WorkerPool(make_death, 1, timeout_s=60) as pool, pytest.raises(WorkerDied, match="code 7"):
+        list(pool.map([1]))
+
+
+def test_children_are_nice_and_keep_off_standard_output(capfd: pytest.CaptureFixture[str]) -> None:
+    with WorkerPool(make_work, 1, timeout_s=60, nice=3) as pool:
+        outcomes = dict(pool.map(["nice", "print"]))
+    assert outcomes["nice"] == os.nice(0) + 3
+    assert capfd.readouterr().out == ""
+
+
+def test_ctrl_c_does_not_reach_a_child_that_is_still_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "job_in_a_terminal.py").write_text(
+        f"import os, signal\nif os.getpid() != {os.getpid()}:\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "def make():\n"
+        "    return abs\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with WorkerPool(importlib.import_module("job_in_a_terminal").make, 1, timeout_s=60) as pool:
+        assert list(pool.map([-1])) == [(-1, 1)]
+    assert capfd.readouterr().err == ""
+
+
+def test_close_leaves_no_child_and_refuses_further_work() -> None:
+    pool: WorkerPool[object, object] = WorkerPool(make_work, 2, timeout_s=60)
+    list(pool.map([1, 2, 3, 4]))
+    pids = pool.pids()
+    assert pids
+    pool.close()
+    pool.close()
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+    with pytest.raises(RuntimeError, match="closed"):
+        list(pool.map([1]))
+
+
+def test_work_under_way_learns_that_the_pool_was_closed() -> None:
+    pool: WorkerPool[object, object] = WorkerPool(make_work, 1, timeout_s=60)
+
+    def items() -> Iterator[object]:
+        yield 1
+        pool.close()
+        yield 2
+
+    with pytest.raises(PoolClosed):
+        list(pool.map(items()))
+
+
+def test_children_do_not_outlive_a_killed_parent(tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(
+        textwrap.dedent("""
+        import job
+        from librarian.indexing.workers import WorkerPool
+        if __name__ == "__main__":
+            pool = WorkerPool(job.make, 1, timeout_s=600)
+            results = pool.map([0, 1])
+            next(results)
+            print(*pool.pids(), flush=True)
+            next(results)
+        """)
+    )
+    (tmp_path / "job.py").write_text("import time\ndef make(): return work\ndef work(n): return time.sleep(600 * n)\n")
+    backend = Path(__file__).parents[2]
+    parent = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": f"{backend}{os.pathsep}{tmp_path}"},
+    )
+    assert parent.stdout is not None
+    with parent.stdout:
+        child = psutil.Process(int(parent.stdout.readline()))
+        parent.kill()
+        parent.wait()
+    _, alive = psutil.wait_procs([child], timeout=120)
+    assert not alive
