@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "backend"))
 from learning import VectorRequest
 from librarian.bootstrap import build
 from librarian.documents.dependencies import Dependencies
-from librarian.evaluation.judgments import RankedCandidates, load
+from librarian.evaluation.judgments import JudgedQuery, load
 from librarian.models import Deadline, Document, Mode, Query
 from librarian.search import modes
 from librarian.search.engine import HybridSearchEngine
@@ -54,7 +54,7 @@ class JudgedSet:
         name, docs, include, queries, qrels = given
         return cls(name, Path(docs), () if include == "*" else (include,), Path(queries), Path(qrels))
 
-    def questions(self) -> list[RankedCandidates]:
+    def questions(self) -> list[JudgedQuery]:
         return [] if self.queries == Path("-") else load(self.queries, self.qrels)
 
     @property
@@ -102,7 +102,7 @@ def opened(judged: JudgedSet, work: Path, **overrides: object) -> Iterator[Depen
 
 
 def asked(
-    parts: Dependencies, questions: Sequence[own_questions.OwnQuestion | RankedCandidates], names: Sequence[str]
+    parts: Dependencies, questions: Sequence[own_questions.OwnQuestion | JudgedQuery], names: Sequence[str]
 ) -> list[VectorRequest]:
     """Every question's candidate documents with their features."""
     engine, found = engine_of(parts), []

@@ -33,12 +33,5 @@ fi
 .venv/bin/ruff check .
 .venv/bin/ruff format --check .
 .venv/bin/mypy
-status=0
-.venv/bin/python -m pytest -n 2 --dist worksteal --cov --cov-report=term --cov-fail-under=85 || status=$?
-if [ "$status" -eq 1 ]; then
-    # What waits for other processes may run out of time beside the rest: it must pass alone.
-    printf 'Trying what failed once more, alone:\n' >&2
-    status=0
-    .venv/bin/python -m pytest --last-failed --last-failed-no-failures none || status=$?
-fi
-exit "$status"
+.venv/bin/lint-imports --no-cache
+.venv/bin/python -m pytest -n 2 --dist worksteal --cov --cov-report=term --cov-fail-under=85

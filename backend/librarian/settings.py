@@ -420,9 +420,7 @@ class SecuritySettings(Section):
 
 class LoggingSettings(Section):
     level: Literal["debug", "info", "warning", "error"] = setting("info", "Minimum level to log.", "LOG_LEVEL")
-    file: Path | None = setting(
-        None, "Log file, besides stderr; null: librarian.daemon.logging_setup inside index.path."
-    )
+    file: Path | None = setting(None, "Log file, besides stderr; null: librarian.log inside index.path.")
     slow_query_ms: float = setting(1000.0, "Slower searches are logged with their retrievers' times; 0: none.", ge=0)
     as_json: bool = setting(False, "Write each line as a JSON object.", aliases=("json",))
 

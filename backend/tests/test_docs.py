@@ -130,9 +130,9 @@ def test_every_field_of_an_answer_is_on_the_page_of_fields(answer: type[schemas.
 
 def test_every_source_of_points_is_on_the_page_of_fields() -> None:
     page = words((DOCS / "librarian" / "reference" / "result-fields.md").read_text("utf-8"))
-    rooms = [REPOSITORY / "backend" / "librarian" / room for room in ("finding", "desk")]
-    source = "\n".join(path.read_text("utf-8") for room in rooms for path in sorted(room.glob("*.py")))
-    told = set(re.findall(r'\bContribution\(\s*"([^"]+)"', source))
+    packages = [REPOSITORY / "backend" / "librarian" / name for name in ("search", "documents")]
+    source = "\n".join(path.read_text("utf-8") for package in packages for path in sorted(package.glob("*.py")))
+    told = set(re.findall(r'\bScorePart\(\s*"([^"]+)"', source))
     assert len(told) > 6
     learned = ranker.shipped()
     weighed = {**learned.weights, **learned.in_sentences(1.0).weights, **learned.with_hyde().weights}
@@ -141,7 +141,7 @@ def test_every_source_of_points_is_on_the_page_of_fields() -> None:
 
 def test_every_route_is_on_the_page_of_rest() -> None:
     page = (DOCS / "librarian" / "reference" / "rest.md").read_text("utf-8")
-    source = (REPOSITORY / "backend" / "librarian" / "web" / "api.py").read_text("utf-8")
+    source = (REPOSITORY / "backend" / "librarian" / "api" / "rest.py").read_text("utf-8")
     routes = set(re.findall(r'"(/(?:api/\w+|health|metrics))"', source))
     assert len(routes) > 8
     assert {route for route in routes if route not in page} == set()
@@ -149,7 +149,7 @@ def test_every_route_is_on_the_page_of_rest() -> None:
 
 def test_every_key_of_front_matter_that_is_read_is_on_the_page_of_formats() -> None:
     page = words((DOCS / "librarian" / "reference" / "formats.md").read_text("utf-8"))
-    source = (REPOSITORY / "backend" / "librarian" / "reading" / "metadata.py").read_text("utf-8")
+    source = (REPOSITORY / "backend" / "librarian" / "parsing" / "metadata.py").read_text("utf-8")
     read = {*re.findall(r'front_matter\.get\("(\w+)"', source), *metadata.DATE_KEYS}
     assert len(read) > 10
     assert read - page == set()
@@ -157,7 +157,7 @@ def test_every_key_of_front_matter_that_is_read_is_on_the_page_of_formats() -> N
 
 def test_every_reason_for_leaving_a_file_out_is_on_the_page_of_troubles() -> None:
     page = words((DOCS / "librarian" / "guide" / "troubleshooting.md").read_text("utf-8"))
-    folders = [REPOSITORY / "backend" / "librarian" / room for room in ("reading", "shelving")]
+    folders = [REPOSITORY / "backend" / "librarian" / name for name in ("parsing", "storage", "indexing")]
     source = "\n".join(path.read_text("utf-8") for folder in folders for path in sorted(folder.rglob("*.py")))
     reasons = set(re.findall(r'(?:\breason ?= ?|"(?:failed|skipped)", )"(\w+)"', source))
     assert len(reasons) > 20

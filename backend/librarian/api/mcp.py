@@ -23,12 +23,12 @@ from mcp.server.models import InitializationOptions
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
 
-from ..daemon.library_handle import LibraryHandle
 from ..errors import CallerError, LibrarianError, NotFound, shortened
 from ..library import Librarian
 from ..models import SCHEME, Deadline, Observer
 from ..text.sanitizing import escaped, fenced, inline, visible
 from .calls import Calls
+from .library_handle import LibraryHandle
 from .model_text import remarks, rest_of
 from .prompts import COMPLETED, PROMPTS, fill
 from .request_sanitizing import read_as_meant

@@ -26,12 +26,12 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import Receive, Scope, Send
 
-from ..daemon.library_handle import LibraryHandle
 from ..models import Observer
 from ..schemas import ResultLimits
 from ..text.sanitizing import visible
 from .calls import Calls
 from .lazy_mcp import MESSAGES
+from .library_handle import LibraryHandle
 from .mcp import Connection, Handlers
 from .request_sanitizing import RequestSanitizer, mended, without_id
 from .tools import build_tools

@@ -15,7 +15,6 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
 
-from ..daemon.library_handle import LibraryHandle
 from ..errors import Busy, CallerError, LibrarianError, NotFound, shortened
 from ..models import DRAFT, Deadline, Observer
 from ..schemas import (
@@ -35,6 +34,7 @@ from ..schemas import (
     validated,
 )
 from .calls import Calls
+from .library_handle import LibraryHandle
 
 logger = logging.getLogger(__name__)
 

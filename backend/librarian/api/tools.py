@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..daemon.library_handle import LibraryHandle
 from ..errors import SetupError
 from ..models import Deadline
 from ..schemas import (
@@ -20,6 +19,7 @@ from ..schemas import (
     output_schema,
 )
 from ..text.sanitizing import inline
+from .library_handle import LibraryHandle
 from .model_text import cleaned, render
 
 MOST_LINKS = 10  #: each costs the client some 200 bytes and the server some 9 µs

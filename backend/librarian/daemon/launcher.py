@@ -287,7 +287,7 @@ def _log(path: Path) -> BinaryIO:
 
 def shorten_log(index: Path) -> None:
     """Begin a daemon's log anew where it has grown long. For the daemon itself, whose standard error it is; its lines
-    are in `librarian.daemon.logging_setup` as well, which is kept in parts."""
+    are in `librarian.log` as well, which is kept in parts."""
     with suppress(OSError):
         now = os.fstat(_STDERR)
         if now.st_size > _LONGEST_LOG and os.path.samestat(now, os.stat(index / LOG)):

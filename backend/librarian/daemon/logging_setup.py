@@ -22,7 +22,7 @@ from ..settings import Settings
 from ..text.sanitizing import visible
 
 #: A folder that is made for the log alone.
-FOLDER = Kind("log", "librarian.daemon.logging_setup", "Set logging.file to a file of another folder.")
+FOLDER = Kind("log", "librarian.log", "Set logging.file to a file of another folder.")
 FILE_BYTES = 5_000_000
 FILES_KEPT = 3
 PLAIN = "%(asctime)s %(levelname)s %(name)s%(request)s: %(message)s"
@@ -81,7 +81,7 @@ class JsonLines(logging.Formatter):
 
 def log_file(settings: Settings) -> Path:
     """Where the log lies: `logging.file`, else inside the index folder."""
-    return settings.logging.file or settings.index.path / "librarian.daemon.logging_setup"
+    return settings.logging.file or settings.index.path / "librarian.log"
 
 
 def configure(settings: Settings) -> None:

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..api.library_handle import LibraryHandle
 from ..models import REQUEST, Deadline, new_id
-from .library_handle import LibraryHandle
 from .server import ReportProgress
 
 PROGRESS_S = 0.25

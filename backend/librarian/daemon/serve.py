@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from .. import __version__
 from ..api.calls import Calls
+from ..api.library_handle import LibraryHandle
 from ..errors import SETUP, LibrarianError, SetupError, Unavailable
 from ..files.lock import KEEPER, FolderLock
 from ..files.writing import private_umask
@@ -36,7 +37,6 @@ from .client import served_at
 from .client_log import ClientLog
 from .discovery import fingerprint
 from .launcher import shorten_log, take_over
-from .library_handle import LibraryHandle
 from .logging_setup import configure
 from .reload import reload
 from .rpc import CommandApi

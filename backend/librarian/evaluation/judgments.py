@@ -16,7 +16,7 @@ _WHOLE = re.compile(r"\.0*$")  #: some write grades as 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class RankedCandidates:
+class JudgedQuery:
     """A question and the grades of the files that were judged for it."""
 
     query_id: str
@@ -28,11 +28,11 @@ class RankedCandidates:
 class Judgments:
     """The questions that can be asked, and a sentence for each kind of line that counts for nothing."""
 
-    questions: Sequence[RankedCandidates]
+    questions: Sequence[JudgedQuery]
     notes: Sequence[str]
 
 
-def load(queries: Path, qrels: Path) -> list[RankedCandidates]:
+def load(queries: Path, qrels: Path) -> list[JudgedQuery]:
     """All questions that have a relevant file, in the order of the file. Raises `CallerError` naming file and line."""
     return list(read(queries, qrels).questions)
 
@@ -46,9 +46,7 @@ def read(queries: Path, qrels: Path) -> Judgments:
     grades = _grades(qrels, texts)
     wanted = [query_id for query_id in texts if any(grade > 0 for grade in grades.get(query_id, {}).values())]
     judged = [
-        RankedCandidates(one, texts[one], grades[one])
-        for one in wanted
-        if 0 < len(texts[one].strip()) <= MAX_QUERY_LENGTH
+        JudgedQuery(one, texts[one], grades[one]) for one in wanted if 0 < len(texts[one].strip()) <= MAX_QUERY_LENGTH
     ]
     if not judged:
         raise CallerError(

@@ -18,7 +18,7 @@ from ..storage.base import Catalog
 from ..tuning import own_questions
 from ..tuning.own_questions import OwnQuestion
 from .evaluate import as_dict, evaluate
-from .judgments import Judgments, RankedCandidates, read
+from .judgments import JudgedQuery, Judgments, read
 
 MODES = ("keyword", "semantic", "hybrid")
 QUESTIONS_AT_MOST = 400
@@ -148,7 +148,7 @@ class EvaluationService:
         ]
         return replace(given, questions=questions)
 
-    def _told(self, judged: Sequence[RankedCandidates]) -> tuple[frozenset[str], list[str]]:
+    def _told(self, judged: Sequence[JudgedQuery]) -> tuple[frozenset[str], list[str]]:
         """Questions whose answers are mails alone, and notes about relevant files that no search can find."""
         wanted = {path for question in judged for path, grade in question.grades.items() if grade > 0}
         with self._catalog.read() as reader:

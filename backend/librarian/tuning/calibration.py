@@ -88,7 +88,7 @@ def main_languages(documents: Mapping[str, int]) -> tuple[str, ...]:
     A model that wasn't trained on a language finds all its texts alike: what it says of foreign questions in another
     tells nothing there.
 
-    >>> spoken({"ja": 90, "": 5, "de": 5}), spoken({"en": 40, "ja": 60}), spoken({"": 3})
+    >>> main_languages({"ja": 90, "": 5, "de": 5}), main_languages({"en": 40, "ja": 60}), main_languages({"": 3})
     (('ja',), ('ja', 'en'), ('en',))
     """
     counts: Counter[str] = Counter()

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from ..evaluation.judgments import RankedCandidates
+from ..evaluation.judgments import JudgedQuery
 from ..evaluation.metrics import SEED
 from ..models import Document
 from ..text.cross_references import Places
@@ -48,7 +48,7 @@ _COMMON = frozenset(
 class OwnQuestion:
     """A question with its answers, and the files whose place in the results says nothing."""
 
-    judged: RankedCandidates
+    judged: JudgedQuery
     ignored: frozenset[str]
     source: Source
     #: Of answers with several editions: each one's path, and the path that stands for it among the answers.
@@ -90,7 +90,7 @@ def of_links(documents: Iterable[Document]) -> list[OwnQuestion]:
         if len(grades) <= 3:  # a text that leads everywhere asks for nothing
             same = editions.of(grades)
             ignored = frozenset(sources[key] - grades.keys() - same.keys())
-            found.append(OwnQuestion(RankedCandidates(f"link {number}", spelled[key], grades), ignored, "links", same))
+            found.append(OwnQuestion(JudgedQuery(f"link {number}", spelled[key], grades), ignored, "links", same))
     return found
 
 
@@ -112,7 +112,7 @@ def of_headings(documents: Iterable[Document]) -> list[OwnQuestion]:
         if len(pages) == 1:
             all_editions = editions.of(pages)
             same = {path: page for path, page in all_editions.items() if path in paths}
-            judged = RankedCandidates(f"heading {number}", spelled[key], dict.fromkeys(pages, 1))
+            judged = JudgedQuery(f"heading {number}", spelled[key], dict.fromkeys(pages, 1))
             found.append(OwnQuestion(judged, frozenset(all_editions.keys() - paths), "headings", same))
     return found
 

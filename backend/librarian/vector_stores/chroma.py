@@ -44,7 +44,7 @@ from .batches import best_first, checked_batch, checked_question, passes
 logger = logging.getLogger(__name__)
 
 _DATABASE: Final = "chroma.sqlite3"
-_MARK: Final = "librarian.daemon.library_handle"
+_MARK: Final = "librarian.opening"
 #: version, offset, capacity, count, size of a row, label and data offsets, levels, entry point, M (three), factor, ef
 _HEADER: Final = struct.Struct("<i6QiI3QdQ")
 

@@ -16,10 +16,10 @@ from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from ..api.library_handle import LibraryHandle
 from ..api.metrics import CONTENT_TYPE, Metrics
 from ..api.rest import HEALTH, READY, Api, add_head, on_error, on_http_error
 from ..api.security import Guard, Rules
-from ..daemon.library_handle import LibraryHandle
 from ..schemas import ResultLimits
 
 if TYPE_CHECKING:

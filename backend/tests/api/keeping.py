@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from librarian import __version__
+from librarian.api.library_handle import LibraryHandle
 from librarian.api.mcp_transports import McpServer
-from librarian.daemon.library_handle import LibraryHandle
 from librarian.daemon.rpc import CommandApi
 from librarian.daemon.server import Host
 from librarian.files.lock import FolderLock

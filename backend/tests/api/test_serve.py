@@ -23,10 +23,10 @@ import httpx
 import pytest
 
 from librarian import __version__
+from librarian.api.library_handle import KEPT, LibraryHandle
 from librarian.cli import main
 from librarian.daemon import address, client
 from librarian.daemon.client import served_at
-from librarian.daemon.library_handle import KEPT, LibraryHandle
 from librarian.daemon.serve import bind, serve
 from librarian.errors import CallerError, LibrarianError, SetupError
 from librarian.files.owned_folder import claim_index

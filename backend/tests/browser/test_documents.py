@@ -129,7 +129,7 @@ def test_tables_in_html_are_tables_and_their_tags_in_no_snippet(page: Page) -> N
         ...[...one.cells].map((cell) => cell.innerText.trim())])"""
     )
     assert rows == [
-        ["6", "6", "Field", "VectorQuery"],
+        ["6", "6", "Field", "Meaning"],
         ["9", "12", "sprit\nstring", "A spar picture"],
         ["13", "13", "boom", "below"],
     ]

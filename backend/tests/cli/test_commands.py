@@ -35,7 +35,7 @@ from librarian.daemon import client
 from librarian.daemon.handshake import as_error
 from librarian.errors import Busy, CallerError, LibrarianError, NotFound, SetupError, SourceError, Unavailable
 from librarian.evaluation.evaluate import as_dict, evaluate
-from librarian.evaluation.judgments import RankedCandidates
+from librarian.evaluation.judgments import JudgedQuery
 
 
 def result(**changes: Any) -> dict[str, Any]:
@@ -182,7 +182,7 @@ ANSWERS: dict[str, schemas.ResponseModel] = {
 }
 
 
-JUDGED = [RankedCandidates("1", "a.md", {"a.md": 1}), RankedCandidates("2", "b.md", {"b.md": 1})]
+JUDGED = [JudgedQuery("1", "a.md", {"a.md": 1}), JudgedQuery("2", "b.md", {"b.md": 1})]
 
 
 class Keeper:
@@ -377,7 +377,7 @@ def test_every_command_takes_root_index_config_and_json_and_shows_an_example() -
     group: Any = typer.main.get_command(app)
     commands = dict(group.commands)
     commands |= commands.pop("models").commands
-    assert len(commands) == 22
+    assert len(commands) == 21
     del commands["trust"]  # it is about a file, not about a library
     for name, command in commands.items():
         options = {option for parameter in command.params for option in parameter.opts}
@@ -850,9 +850,9 @@ def test_bench_counts_every_search_that_no_cache_answered(
 
 def test_a_relay_costs_only_the_standard_library(tmp_path: Path) -> None:
     code = (
-        "import sys, types; from librarian import cli; m = types.ModuleType('librarian.daemon.stdio_bridge');"
+        "import sys, types; from librarian.cli import main; m = types.ModuleType('librarian.daemon.stdio_bridge');"
         "m.main = lambda a: print(a) or 0; sys.modules['librarian.daemon.stdio_bridge'] = m;"
-        "code = cli.run(['stdio', '--config', 'x']);"
+        "code = main.run(['stdio', '--config', 'x']);"
         "assert not {'typer', 'rich', 'pydantic', 'numpy'} & set(sys.modules); sys.exit(code)"
     )
     done = subprocess.run(
@@ -863,9 +863,9 @@ def test_a_relay_costs_only_the_standard_library(tmp_path: Path) -> None:
 
 def test_asking_the_keeper_loads_no_settings_and_no_arrays(tmp_path: Path) -> None:
     code = (
-        "import sys; from librarian import cli; from librarian.daemon import client;"
+        "import sys; from librarian.cli import main; from librarian.daemon import client;"
         "client.call = lambda *a, **k: {'products': [], 'total': 0};"
-        "code = cli.run(['products']);"
+        "code = main.run(['products']);"
         "assert not {'rich', 'numpy', 'pydantic_settings', 'librarian.settings'} & set(sys.modules); sys.exit(code)"
     )
     done = subprocess.run(

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import pytest
 
-from librarian.evaluation.judgments import RankedCandidates
+from librarian.evaluation.judgments import JudgedQuery
 from librarian.models import Document, Heading, Link
 from librarian.tuning.own_questions import OwnQuestion, of_headings, of_links, sample
 
@@ -135,9 +135,7 @@ def test_thousands_of_numbered_folders_are_no_versions(count: int, questions: in
 
 
 def test_samples_repeat() -> None:
-    questions = [
-        OwnQuestion(RankedCandidates(str(n), f"q{n}", {f"{n % 7}": 1}), frozenset(), "links") for n in range(40)
-    ]
+    questions = [OwnQuestion(JudgedQuery(str(n), f"q{n}", {f"{n % 7}": 1}), frozenset(), "links") for n in range(40)]
     assert sample(questions, 10) == sample(questions, 10)
     assert len(sample(questions, 10)) == 10
     assert sample(questions, 100) == questions

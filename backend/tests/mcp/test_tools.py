@@ -15,9 +15,9 @@ import jsonschema
 import pytest
 
 from librarian import schemas
+from librarian.api.library_handle import LibraryHandle
 from librarian.api.model_text import render
 from librarian.api.tools import build_tools, links_of
-from librarian.daemon.library_handle import LibraryHandle
 from librarian.errors import SetupError
 from librarian.models import Deadline
 from librarian.schemas import TOOLSETS, ResultLimits, output_schema

@@ -71,7 +71,7 @@ def test_an_index_of_an_earlier_version_is_known_by_its_content(tmp_path: Path, 
         SqliteCatalog(tmp_path / "catalog.sqlite").close()
     else:
         (tmp_path / "daemon.lock").write_text('{"pid": 1, "version": "0.0.9"}')
-    (tmp_path / "librarian.daemon.logging_setup").write_text("a line")
+    (tmp_path / "librarian.log").write_text("a line")
     tmp_path.chmod(0o755)
     claim_index(tmp_path)
     assert (tmp_path / MARK).exists()

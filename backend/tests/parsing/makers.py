@@ -9,9 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 
-SearchContext = tuple[
-    float, float, float, int, str
-]  #: x, y (from below), size, font (1 plain, 2 bold, 3 typewriter), words
+Run = tuple[float, float, float, int, str]  #: x, y (from below), size, font (1 plain, 2 bold, 3 typewriter), words
 
 
 def zipped(parts: Mapping[str, str | bytes]) -> bytes:
@@ -23,7 +21,7 @@ def zipped(parts: Mapping[str, str | bytes]) -> bytes:
 
 
 def pdf(
-    pages: Sequence[Sequence[SearchContext]],
+    pages: Sequence[Sequence[Run]],
     outline: Sequence[tuple[str, int]] = (),
     trailer: bytes = b"",
     *,

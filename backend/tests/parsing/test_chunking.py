@@ -218,7 +218,7 @@ def test_a_fence_or_table_that_is_too_long_is_cut_between_lines() -> None:
 
 def test_the_padding_of_a_table_takes_no_room() -> None:
     rows = [
-        ["Option", "VectorQuery"],
+        ["Option", "Meaning"],
         ["-" * 150, "-" * 400],
         *([f"--flag-{n}", f"Sets the value {n}."] for n in range(2)),
     ]

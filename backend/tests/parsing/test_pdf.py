@@ -17,7 +17,7 @@ from librarian.parsing.chunking import StructureChunker
 from librarian.parsing.pdf_layout import Word, in_reading_order
 
 from .conftest import Parse
-from .makers import SearchContext, pdf
+from .makers import Run, pdf
 
 NAME = "acme/auth/manual.pdf"
 PROSE = (
@@ -26,7 +26,7 @@ PROSE = (
 )
 
 
-def column(x: float, y: float, words: str, width: int = 42, size: float = 10, font: int = 1) -> list[SearchContext]:
+def column(x: float, y: float, words: str, width: int = 42, size: float = 10, font: int = 1) -> list[Run]:
     return [(x, y - 12 * place, size, font, line) for place, line in enumerate(textwrap.wrap(words, width))]
 
 
@@ -120,13 +120,13 @@ def test_a_page_that_tells_its_edges_wrong_is_read_all_the_same(parse: Parse) ->
 
 
 def test_tables_lists_and_code_are_told_from_prose(parse: Parse) -> None:
-    page: list[SearchContext] = [
+    page: list[Run] = [
         (72, 740, 14, 2, "Settings"),
         *column(72, 715, PROSE, 80),
         *[
             (x, 640 - 14 * n, 10, 1, cell)
             for n, row in enumerate(
-                [("Key", "Default", "VectorQuery"), ("port", "3001", "listens here"), ("host", "::1", "name")]
+                [("Key", "Default", "Meaning"), ("port", "3001", "listens here"), ("host", "::1", "name")]
             )
             for x, cell in zip((72, 200, 320), row, strict=True)
         ],
@@ -173,7 +173,7 @@ ARTICLE = "How letters find their readers"
     ],
 )
 def test_the_title_stands_on_the_first_page_or_in_the_properties(
-    parse: Parse, file_title: str, first_page: list[SearchContext], title: str
+    parse: Parse, file_title: str, first_page: list[Run], title: str
 ) -> None:
     chapter = [(72.0, 740.0, 20.0, 2, "1 Ports"), *column(72, 700, PROSE)]
     pages = [first_page, chapter, chapter]

@@ -92,7 +92,7 @@ def test_no_other_user_reads_index_or_log_of_a_keeper_or_asks_it(home: Path) -> 
         "docs": {"root_path": "docs"},
         "index": {"path": "index", "workers": 1},
         "embeddings": {"enabled": False},
-        "logging": {"file": "log/librarian.daemon.logging_setup", "level": "debug"},
+        "logging": {"file": "log/librarian.log", "level": "debug"},
     }
     (home / "config.json").write_text(json.dumps(settings))
     environ = {**os.environ, "PYTHONPATH": str(BACKEND), "HOME": str(home)}
@@ -105,7 +105,7 @@ def test_no_other_user_reads_index_or_log_of_a_keeper_or_asks_it(home: Path) -> 
         folders = [home / name for name in ("index", "log")]
         files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
         names = {path.name for path in files}
-        assert {"catalog.sqlite", "meta.json", "librarian.daemon.logging_setup", "daemon.json"} <= names
+        assert {"catalog.sqlite", "meta.json", "librarian.log", "daemon.json"} <= names
         control = home / "docs" / "p" / "c" / "a.md"
         assert read_by_nobody(found.path, [*files, control]) == [str(control)]
         assert [mode(folder) for folder in (*folders, home / "index" / "keyword")] == [0o700] * 3

@@ -316,7 +316,7 @@ def test_every_search_has_its_lines_in_the_log(server: Running, url: str) -> Non
         other = asking.get("/api/search", params={"q": "thirty days"})
     assert answer.headers["x-request-id"] == "order-66"
     assert len(other.headers["x-request-id"]) == 8
-    log = server.index / "librarian.daemon.logging_setup"
+    log = server.index / "librarian.log"
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     mine = [line for line in lines if line.get("request") == "order-66"]
@@ -328,7 +328,7 @@ def test_every_search_has_its_lines_in_the_log(server: Running, url: str) -> Non
 
 
 def test_a_hangup_takes_over_what_can_be_and_wrong_settings_change_nothing(server: Running, url: str) -> None:
-    log, begun = server.index / "librarian.daemon.logging_setup", server.settings["search"]
+    log, begun = server.index / "librarian.log", server.settings["search"]
     server.write_settings(security={"token": "another"}, search={"rrf_k": 61, "cache": {"enabled": False}})
     server.process.send_signal(signal.SIGHUP)
     until(lambda: get(url, "/api/products", "another").status_code == 200, "the new token")

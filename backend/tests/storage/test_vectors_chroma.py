@@ -158,10 +158,10 @@ def test_a_folder_that_ended_the_process_before_is_not_loaded_again(folder: Path
     store = ChromaStore(folder, "windows", 16)
     fill(store, 50)
     store.close()
-    (folder / "librarian.daemon.library_handle").touch()
+    (folder / "librarian.opening").touch()
     store = ChromaStore(folder, "windows", 16)
     assert store.recreated
-    assert not (folder / "librarian.daemon.library_handle").exists()
+    assert not (folder / "librarian.opening").exists()
     store.close()
 
 
