@@ -62,7 +62,7 @@ def starts(root: Path, index: Path, rounds: int) -> None:
     """Handshakes and first answers, with and without a daemon running."""
     cold, used, warm, answered, memory = [], [], [], [], []
     for number in range(rounds):
-        client.retire(index)
+        client.shut_down_daemon(index)
         began = time.perf_counter()
         with RawHost(relay(root, index)) as host:
             host.initialize()
@@ -156,7 +156,7 @@ def main() -> int:
             starts(root, index, given.starts)
             return int(crowd(root, index, given.relays, given.searches) > 0)
         finally:
-            client.retire(index)
+            client.shut_down_daemon(index)
 
 
 if __name__ == "__main__":

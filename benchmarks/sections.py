@@ -29,7 +29,7 @@ from librarian.tuning import own_questions
 
 #: Points per unit of the words' share and of the cosine.
 WEIGHTS = ((1.0, 0.0), (0.0, 1.0), (3.0, 10.0), (10.0, 10.0), OWN, (20.0, 10.0), (30.0, 10.0))
-MOST, FEWEST_PASSAGES = 200, 4
+MOST, MIN_PASSAGES = 200, 4
 
 Floats = npt.NDArray[np.float64]
 
@@ -77,7 +77,7 @@ def asked(parts: Dependencies) -> Iterator[VectorRequest]:
             chunks = reader.chunks(ids)
             lines = [chunks[chunk].chunk.line_start for chunk in ids]
             meant = np.array([first <= line < behind for line in lines], dtype=np.bool_)
-            if len(lines) >= FEWEST_PASSAGES and meant.any() and not meant.all():
+            if len(lines) >= MIN_PASSAGES and meant.any() and not meant.all():
                 yield VectorRequest(*words_and_meaning(pool), meant)
 
 

@@ -132,9 +132,9 @@ def _end_to_end(config: Path, questions: Sequence[str], model: Path, report: Rep
         times, scored = [], Counter[str]()
         for question in questions:
             started = time.perf_counter()
-            leg = library.search(question, mode="rerank").retrievers.rerank
+            retriever = library.search(question, mode="rerank").retrievers.rerank
             times.append((time.perf_counter() - started) * 1000)
-            scored[f"{leg.status}, {leg.reason}"] += 1
+            scored[f"{retriever.status}, {retriever.reason}"] += 1
     p50, p95 = percentile(times, 0.5), percentile(times, 0.95)
     said, often = scored.most_common(1)[0]
     report.add(f"`rerank` as shipped, {len(times)} questions, p50 / p95 ms", f"{p50:.0f} / {p95:.0f}",

@@ -32,7 +32,7 @@ from .indexing.chroma_worker import ChildStore
 from .indexing.indexer import FileIndexer
 from .indexing.options import IndexerOptions
 from .indexing.scanner import FolderScanner
-from .indexing.scheduler import IndexScheduler, Listeners, Tally
+from .indexing.scheduler import FileCounts, IndexScheduler, Listeners
 from .indexing.watcher import FileWatcher, FileWatchers
 from .models import Fusion, SearchOutcome
 from .parsing.chunking import StructureChunker
@@ -59,7 +59,7 @@ from .storage.keyword_index import TantivyIndex
 from .storage.lru_cache import LruCache
 from .text.analyzer import StandardAnalyzer
 from .tuning.background import BackgroundLearning
-from .tuning.calibration import FEWEST_PASSAGES, CalibrationTraining
+from .tuning.calibration import MIN_PASSAGES, CalibrationTraining
 from .tuning.query_adapter import AdapterTraining
 from .vector_stores import chroma
 from .vector_stores.base import VectorStore
@@ -75,8 +75,8 @@ if TYPE_CHECKING:
     from .storage.postgres.leader import LeaderLock
 
 QUERY_BATCH = 8  #: the session that answers never sees more: onnxruntime keeps the memory of its largest batch
-QUERY_EMBEDDINGS_KEPT = 10_000
-RERANK_SCORES_KEPT = 50_000
+MAX_QUERY_EMBEDDINGS = 10_000
+MAX_RERANK_SCORES = 50_000
 SUMMARY_S = 30.0  #: a language model on this machine reads a page for several seconds
 
 # -- reading ---------------------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def embedder_for_questions(settings: Settings) -> RetryingModel[Embedder]:
 
     def load() -> Embedder:
         order = _order(settings, threads=query_threads(settings), max_batch=QUERY_BATCH)
-        return CachedEmbedder(order(), QUERY_EMBEDDINGS_KEPT)
+        return CachedEmbedder(order(), MAX_QUERY_EMBEDDINGS)
 
     return RetryingModel(load)
 
@@ -255,7 +255,7 @@ def reranker_of(settings: Settings) -> RetryingModel[Reranker] | None:
         model = load_reranker(
             search.reranker_model, threads=settings.embeddings.threads, max_length=search.reranker_max_length
         )
-        return CachedReranker(model, RERANK_SCORES_KEPT)
+        return CachedReranker(model, MAX_RERANK_SCORES)
 
     return RetryingModel(load)
 
@@ -348,7 +348,7 @@ def _knowledge_weight(settings: Settings) -> float:
     return 0.7 if weight.source == "default" else settings.embeddings.semantic_weight
 
 
-def desk_options(settings: Settings, storage: tuple[str, str, str], rescued: str) -> LibraryOptions:
+def library_options(settings: Settings, storage: tuple[str, str, str], rescued: str) -> LibraryOptions:
     """The desk's options; `rescued` says what was set aside at the start, empty where nothing."""
     search = settings.search
     return LibraryOptions(
@@ -601,7 +601,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
     writing = _writing(settings, held)
     indexer, keeping = writing.indexer, writing.keeping
     rewriting, reranker = rewriting_of(settings), reranker_of(settings)
-    asking = answering_model(settings, embedder, indexer) if embedder is not None else None
+    query_embedder = answering_model(settings, embedder, indexer) if embedder is not None else None
     options = search_options(settings, bm25=held.database is None)
     engine = HybridSearchEngine(
         catalog,
@@ -609,26 +609,28 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         analyzer,
         vectors=lambda: held.stores.answering(indexer.model()),
         embedded=lambda: _embedded(catalog, indexer.model()),
-        embedder=asking,
+        embedder=query_embedder,
         options=options,
         reranker=reranker,
         rewriting=rewriting,
-        calibration=Calibration(provisional_from=FEWEST_PASSAGES),
+        calibration=Calibration(provisional_from=MIN_PASSAGES),
     )
     complete = partial(_complete, catalog, settings, indexer)
-    cached, similar = _cached(settings, engine, catalog, held.lexical, analyzer, asking, complete)
-    adapting, fitting = _fitting(settings, options.fusion, engine, held, asking, indexer, complete)
-    writing.listeners.add(fitting.look)
-    study = EvaluationService(
+    cached, similar = _cached(settings, engine, catalog, held.lexical, analyzer, query_embedder, complete)
+    adapter_training, background_learning = _background_learning(
+        settings, options.fusion, engine, held, query_embedder, indexer, complete
+    )
+    writing.listeners.add(background_learning.look)
+    evaluation_service = EvaluationService(
         catalog,
         most=settings.search.max_results,
         rewriter=rewriting is not None,
-        adapted=lambda: adapting.in_use,
+        adapted=lambda: adapter_training.in_use,
     )
     ignored_models = cache(partial(_ignored_models, settings))
     warming = _Warming(embedder) if embedder is not None else None
     return Dependencies(
-        options=desk_options(settings, held.names, held.rescued),
+        options=library_options(settings, held.names, held.rescued),
         catalog=catalog,
         engine=cached,
         analyst=Analyst(QueryRouter(analyzer, semantic=embedder is not None), engine, catalog),
@@ -644,17 +646,17 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
             **({"semantic": similar} if similar else {}),
         },
         check=keeping.check,
-        evaluate=study,
+        evaluate=evaluation_service,
         registry=Registry(RegistryFiles(catalog, settings.docs.root_path).entities, embedder, held.archive),
         sites=Sites(catalog, cached.search),
         questions=QuestionLog(settings.index.path / "questions.jsonl", enabled=settings.analytics.enabled),
         language_model=rewriting,
         keyword_damage=lambda: held.lexical.damage,
-        notes=lambda: (*fitting.notes(), *keeping.notes(), *ignored_models()),
-        learning=fitting,
+        notes=lambda: (*background_learning.notes(), *keeping.notes(), *ignored_models()),
+        learning=background_learning,
         reranker=reranker if settings.search.reranker == "cross-encoder" else None,
-        start=partial(_start, keeping, warming, rewriting, fitting),
-        close=partial(_close, fitting, keeping, engine, held, warming, asking, embedder),
+        start=partial(_start, keeping, warming, rewriting, background_learning),
+        close=partial(_close, background_learning, keeping, engine, held, warming, query_embedder, embedder),
     )
 
 
@@ -671,7 +673,7 @@ class _Writing:
 
 
 def _writing(settings: Settings, held: Storage) -> _Writing:
-    listeners, tally = Listeners(), Tally()
+    listeners, tally = Listeners(), FileCounts()
     leader = _leader_lock(held, listeners)
     indexer = FileIndexer(
         settings.docs.root_path,
@@ -687,7 +689,7 @@ def _writing(settings: Settings, held: Storage) -> _Writing:
         observer=tally,
         on_generation=[leader.announce if leader else listeners],
     )
-    upkeep = IndexScheduler(
+    index_scheduler = IndexScheduler(
         indexer,
         held.catalog,
         held.archive,
@@ -697,7 +699,7 @@ def _writing(settings: Settings, held: Storage) -> _Writing:
         look_at_start=settings.docs.index_on_startup,
         leader=leader,
     )
-    return _Writing(indexer, upkeep, listeners)
+    return _Writing(indexer, index_scheduler, listeners)
 
 
 def _leader_lock(held: Storage, listeners: Listeners) -> LeaderLock | None:
@@ -715,16 +717,16 @@ def _cached(
     catalog: Catalog,
     lexical: KeywordIndex,
     analyzer: StandardAnalyzer,
-    asking: AnsweringModel | None,
+    query_embedder: AnsweringModel | None,
     complete: Callable[[], bool],
 ) -> tuple[ResultCache, SemanticCache | None]:
     """The engine behind its caches: that of equal questions outside, within it that of near ones where it is wanted."""
     generation, epoch, cache = partial(_generation, catalog), lambda: engine.epoch, settings.search.cache
     similar = None
-    if cache.semantic and asking is not None:
+    if cache.semantic and query_embedder is not None:
         similar = SemanticCache(
             engine,
-            asking,
+            query_embedder,
             analyzer,
             generation=generation,
             epoch=epoch,
@@ -739,38 +741,40 @@ def _cached(
     return ResultCache(similar or engine, answers, generation=generation, epoch=epoch, complete=complete), similar
 
 
-def _fitting(
+def _background_learning(
     settings: Settings,
     fusion: Fusion,
     engine: HybridSearchEngine,
     held: Storage,
-    asking: AnsweringModel | None,
+    query_embedder: AnsweringModel | None,
     indexer: FileIndexer,
     complete: Callable[[], bool],
 ) -> tuple[AdapterTraining, BackgroundLearning]:
     """What is learned from the library itself, one after the other: how questions are turned, and what sums mean."""
     ended = threading.Event()
-    adapting = AdapterTraining(
+    adapter_training = AdapterTraining(
         engine,
         held.catalog,
         held.archive,
         store=lambda: held.stores.answering(indexer.model()),
-        embedder=asking if settings.search.query_adapter and settings.embeddings.provider == "local" else None,
+        embedder=query_embedder if settings.search.query_adapter and settings.embeddings.provider == "local" else None,
         model=indexer.model,
         complete=complete,
         ended=ended,
     )
-    calibrating = CalibrationTraining(
+    calibration_training = CalibrationTraining(
         engine,
         held.catalog,
         complete=complete,
-        basis=lambda: "|".join([indexer.model(), fusion, str(engine.weights), __version__, *adapting.stamps()]),
+        basis=lambda: "|".join([indexer.model(), fusion, str(engine.weights), __version__, *adapter_training.stamps()]),
         scale=fusion,
         by_meaning=settings.embeddings.enabled,
-        adapted=lambda: adapting.in_use,
+        adapted=lambda: adapter_training.in_use,
         ended=ended,
     )
-    return adapting, BackgroundLearning([adapting, calibrating], awaited=[adapting], complete=complete, ended=ended)
+    return adapter_training, BackgroundLearning(
+        [adapter_training, calibration_training], awaited=[adapter_training], complete=complete, ended=ended
+    )
 
 
 def _generation(catalog: Catalog) -> int:
@@ -806,13 +810,13 @@ def _complete(catalog: Catalog, settings: Settings, indexer: FileIndexer) -> boo
 
 
 def _start(
-    upkeep: IndexScheduler,
+    index_scheduler: IndexScheduler,
     warming: _Warming | None,
     rewriting: QueryExpansion | None,
-    fitting: BackgroundLearning,
+    background_learning: BackgroundLearning,
 ) -> None:
-    upkeep.start()
-    fitting.start()
+    index_scheduler.start()
+    background_learning.start()
     if rewriting is not None:
         threading.Thread(target=rewriting.look, name="look-for-llm", daemon=True).start()
     if warming is not None:

@@ -25,9 +25,9 @@ from .documents import addresses, queries, query_log, rag, resources, responses
 from .documents.dependencies import Dependencies
 from .documents.freshness import Checked, Files, checked, has_changed, present
 from .documents.listing import facets, newest_first
-from .documents.reader import HEAD_TOKENS, answering, beginning, document_at, document_meant, passage, read
+from .documents.reader import HEAD_TOKENS, answering, beginning, document_at, passage, read, resolve_document
 from .documents.status import StatusReport, layout_notes, skipped, unread, unreadable
-from .documents.threads import conversation, thread_meant
+from .documents.threads import conversation, resolve_thread
 from .errors import CallerError, NotFound, one_of, shortened
 from .files.paths import Paths
 from .models import DRAFT, Count, Deadline, Filters, IndexReport, Mode, Query, SearchOutcome, StoredDocument
@@ -280,7 +280,7 @@ class Librarian:
         query = replace(queries.email_query(request, options, self._products), ask_llm=_ASK_LLM.get())
         if thread := query.filters.thread_id:
             with catalog.read() as reader:
-                query = replace(query, filters=replace(query.filters, thread_id=thread_meant(reader, thread)))
+                query = replace(query, filters=replace(query.filters, thread_id=resolve_thread(reader, thread)))
         answer, count = self._checked(
             lambda query: engine.search(query, deadline) if query.text else newest_first(catalog, query), query
         )
@@ -320,7 +320,7 @@ class Librarian:
         outcome = answer.outcome
         self._parts.questions.note(query.text, outcome.total, outcome.answerable, product)
         response = rag.response(outcome, rag.search_type(request, options), options.knowledge_weight)
-        embedded = outcome.legs["semantic"].status == "ok"
+        embedded = outcome.retrievers["semantic"].status == "ok"
         missing = self._degraded(outcome.degraded, by_meaning=embedded, away=answer.away)
         return response.model_copy(update={"degraded": [*response.degraded, *missing]})
 
@@ -382,7 +382,7 @@ class Librarian:
         query, kind = queries.document_query(search, self._parts.options, self._products), "document"
         try:
             with self._parts.catalog.read() as reader:
-                document = document_meant(reader, request.path)[1].document
+                document = resolve_document(reader, request.path)[1].document
             file_path, kind = document.file_path, document.kind
         except NotFound:  # `why_not` says why
             file_path = addresses.parse(request.path).file_path
@@ -424,7 +424,7 @@ class Librarian:
         column, max_chars = request.column_start or 1, request.max_chars
         limit = schemas.DEFAULT_DOCUMENT_CHARS if max_chars is None else max_chars
         with self._parts.catalog.read() as reader:
-            place, stored = document_meant(reader, request.path)
+            place, stored = resolve_document(reader, request.path)
             chunk = None if place.ordinal is None else passage(reader.chunks_of(stored.doc_id), place)
         stale = has_changed(stored, self._files)
         lines = partial(read, stored, line_start=first, line_end=last, max_chars=limit, column=column, stale=stale)
@@ -482,7 +482,7 @@ class Librarian:
 
     def _get_thread(self, request: schemas.ThreadRequest, deadline: Deadline) -> schemas.ThreadResponse:
         with self._parts.catalog.read() as reader:
-            thread_id = thread_meant(reader, request.thread_id)
+            thread_id = resolve_thread(reader, request.thread_id)
             mails = reader.thread(thread_id)
             emails = reader.count().emails
         if not mails:
@@ -705,7 +705,7 @@ class Librarian:
         """The outcome, checked against the files, with all that is degraded; and what the library holds."""
         answer = checked(search, query, self._files)
         outcome, count = answer.outcome, self._count()
-        semantic = outcome.legs.get("semantic")
+        semantic = outcome.retrievers.get("semantic")
         embedded = semantic is not None and semantic.status == "ok"
         extra = self._degraded(outcome.degraded, count, by_meaning=embedded, away=answer.away)
         full = replace(outcome, degraded=(*outcome.degraded, *extra), tokens_used=0) if extra else outcome

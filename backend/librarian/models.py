@@ -523,7 +523,7 @@ class SearchOutcome:
     total: int
     capped: bool = field(default=False, kw_only=True)  #: `total` counts the best ones, behind which there may be more
     next_offset: int | None
-    legs: Mapping[str, RetrieverStatus]
+    retrievers: Mapping[str, RetrieverStatus]
     generation: int
     took_ms: float
     answerable: Answerable = "unknown"
@@ -587,7 +587,7 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class FileCounts:
     """Values that filters may take, each with its number of documents; most frequent first, products by name."""
 
     documents: int = 0

@@ -922,10 +922,10 @@ def _guard_destinations(given: MutableMapping[str, Given], found: Configuration)
             )
     address, provider = given.get("embeddings.base_url"), given.get("embeddings.provider")
     is_bedrock = provider is not None and str(provider.value).strip().lower() == "bedrock"
-    foreign = address if is_bedrock and address and not _is_users(address.source, found) else None
-    if foreign and not _BEDROCK.fullmatch(_host_of(str(foreign.value))):
+    untrusted = address if is_bedrock and address and not _is_users(address.source, found) else None
+    if untrusted and not _BEDROCK.fullmatch(_host_of(str(untrusted.value))):
         raise SetupError(
-            f"{foreign.source}: embeddings.base_url is {_without_password(str(foreign.value))}, which is not an "
+            f"{untrusted.source}: embeddings.base_url is {_without_password(str(untrusted.value))}, which is not an "
             "address of Amazon Bedrock; requests signed with your AWS credentials would go there.",
             hint=f"Correct it, or run `librarian trust {found.path}`.",
         )

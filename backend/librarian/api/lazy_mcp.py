@@ -36,13 +36,13 @@ class LazyMcpServer:
         self.calls = Calls()
         self.observe: Observer | None = None
         self._wanted = asyncio.Event()
-        self._door: asyncio.Future[McpServer] | None = None
+        self._mcp_server: asyncio.Future[McpServer] | None = None
 
     @contextlib.asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
         """Serve requests while the body runs. Raises at its end what kept the door from opening or closing."""
-        self._door, ending = asyncio.get_running_loop().create_future(), asyncio.Event()
-        serving = asyncio.create_task(self._serve(self._door, ending))
+        self._mcp_server, ending = asyncio.get_running_loop().create_future(), asyncio.Event()
+        serving = asyncio.create_task(self._serve(self._mcp_server, ending))
         try:
             yield
         finally:
@@ -57,10 +57,10 @@ class LazyMcpServer:
             coming.cancel()
             return
         try:
-            door = await asyncio.to_thread(self._make, self.calls)
-            door.observe = self.observe
-            async with door.run():
-                coming.set_result(door)
+            mcp_server = await asyncio.to_thread(self._make, self.calls)
+            mcp_server.observe = self.observe
+            async with mcp_server.run():
+                coming.set_result(mcp_server)
                 await ending.wait()
         except Exception as error:
             logger.exception("MCP can't be served")
@@ -80,14 +80,14 @@ class LazyMcpServer:
                 return
 
     async def _come(self) -> McpServer:
-        assert self._door is not None, "used outside of run()"
+        assert self._mcp_server is not None, "used outside of run()"
         self._wanted.set()
-        return await asyncio.shield(self._door)
+        return await asyncio.shield(self._mcp_server)
 
     @property
     def _here(self) -> McpServer | None:
         """The door, once it is open."""
-        coming = self._door
+        coming = self._mcp_server
         if coming is None or not coming.done() or coming.cancelled() or coming.exception():
             return None
         return coming.result()
@@ -105,11 +105,11 @@ class LazyMcpServer:
     async def serve_lines(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """As the door's."""
         try:
-            door = await self._come()
+            mcp_server = await self._come()
         except BaseException:
             writer.close()
             raise
-        await door.serve_lines(reader, writer)
+        await mcp_server.serve_lines(reader, writer)
 
     def routes(self, endpoint: str = "/mcp") -> list[BaseRoute]:
         """As the door's."""

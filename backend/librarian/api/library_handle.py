@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-KEPT: Final = "introduction.txt"
+INTRODUCTION: Final = "introduction.txt"
 MAX_ERROR_LENGTH: Final = 2047  #: characters of instructions that only report an error
 _POLL_S: Final = 0.1  #: how often a waiting call checks its deadline
 
@@ -32,7 +32,7 @@ class LibraryHandle:
     """A library now or soon. `opened` or `failed` ends the waiting, once."""
 
     def __init__(self, index: Path | None = None) -> None:
-        self._kept = index / KEPT if index is not None else None
+        self._stored = index / INTRODUCTION if index is not None else None
         self._done = threading.Event()
         self._lock = threading.Lock()
         self._library: Librarian | None = None
@@ -90,8 +90,8 @@ class LibraryHandle:
 
     def instructions(self) -> str:
         """The library's, and before it is open those of the last start; a first start waits. Never raises."""
-        if not self._done.is_set() and (kept := self._last()):
-            return kept
+        if not self._done.is_set() and (stored := self._last()):
+            return stored
         try:
             text = self.wait().instructions()
         except LibrarianError as error:
@@ -102,16 +102,16 @@ class LibraryHandle:
     def _last(self) -> str:
         """The instructions that this version gave last; empty where it gave none."""
         try:
-            version, _, text = self._kept.read_text("utf-8").partition("\n") if self._kept else ("", "", "")
+            version, _, text = self._stored.read_text("utf-8").partition("\n") if self._stored else ("", "", "")
         except (OSError, ValueError):
             return ""
         return text if version == __version__ else ""
 
     def _keep(self, text: str) -> None:
-        if self._kept is None or self._last() == text:
+        if self._stored is None or self._last() == text:
             return
         try:
-            write_whole(self._kept, f"{__version__}\n{text}")
+            write_whole(self._stored, f"{__version__}\n{text}")
         except OSError as error:
             logger.warning("The instructions can't be kept: %s", error)
 

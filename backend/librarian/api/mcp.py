@@ -31,7 +31,7 @@ from .calls import Calls
 from .library_handle import LibraryHandle
 from .model_text import remarks, rest_of
 from .prompts import COMPLETED, PROMPTS, fill
-from .request_sanitizing import read_as_meant
+from .request_sanitizing import coerce_arguments
 from .tools import Link, Tool, mime_type
 
 TEMPLATE = SCHEME + "{+path}"
@@ -231,7 +231,7 @@ class Handlers:
             on_get_prompt=self.get_prompt,
             on_completion=self.complete,
         )
-        self.server.middleware.append(read_as_meant)
+        self.server.middleware.append(coerce_arguments)
         self.server.add_request_handler("tools/call", types.CallToolRequestParams, self.call_tool)
         self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self.initialized)
 
@@ -271,7 +271,9 @@ class Handlers:
         finally:
             if self.observe is not None:
                 seconds = time.perf_counter() - start
-                self.observe("call", door="mcp", verb=tool.name, outcome=outcome, seconds=seconds, answer=structured)
+                self.observe(
+                    "call", interface="mcp", operation=tool.name, outcome=outcome, seconds=seconds, answer=structured
+                )
         links = answer.links if ctx.protocol_version >= _LINKS_SINCE else ()
         return _result([_text(answer.text), *map(_link, links)], answer.structured)
 

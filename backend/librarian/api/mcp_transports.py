@@ -33,7 +33,7 @@ from .calls import Calls
 from .lazy_mcp import MESSAGES
 from .library_handle import LibraryHandle
 from .mcp import Connection, Handlers
-from .request_sanitizing import RequestSanitizer, mended, without_id
+from .request_sanitizing import RequestSanitizer, replace_lone_surrogates, without_id
 from .tools import build_tools
 
 if TYPE_CHECKING:
@@ -213,7 +213,9 @@ class McpServer:
                         writer.write(json.dumps(wrong).encode() + b"\n")
                         continue
                     try:
-                        message = types.jsonrpc_message_adapter.validate_json(mended(line), by_name=False)
+                        message = types.jsonrpc_message_adapter.validate_json(
+                            replace_lone_surrogates(line), by_name=False
+                        )
                     except ValueError:
                         writer.write(json.dumps(refusal(line)).encode() + b"\n")
                         continue
@@ -290,11 +292,11 @@ def refusal(line: bytes) -> dict[str, object]:
 class _SseEndpoint:
     """A raw ASGI application, so that nothing answers a second time when a client leaves."""
 
-    def __init__(self, door: McpServer) -> None:
-        self._door = door
+    def __init__(self, mcp_server: McpServer) -> None:
+        self._mcp_server = mcp_server
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._door.serve_stream(scope, receive, send)
+        await self._mcp_server.serve_stream(scope, receive, send)
 
 
 class _PostOnly:

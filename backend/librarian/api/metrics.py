@@ -22,10 +22,10 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry(auto_describe=False)
         self._calls = Counter(
-            "librarian_calls", "Calls by door, verb and outcome", ["door", "verb", "outcome"], registry=self._registry
+            "librarian_calls", "Calls by interface, operation and outcome", ["interface", "operation", "outcome"], registry=self._registry
         )
         self._seconds = Histogram(
-            "librarian_call_seconds", "Time of calls", ["door", "verb"], buckets=_SECONDS, registry=self._registry
+            "librarian_call_seconds", "Time of calls", ["interface", "operation"], buckets=_SECONDS, registry=self._registry
         )
         self._search_seconds = Histogram(
             "librarian_search_seconds",
@@ -47,14 +47,14 @@ class Metrics:
         self._registry.register(self._now)
 
     def __call__(self, event: str, **fields: object) -> None:
-        """Count a `call`: door, verb, outcome, seconds, and the answer where there is one."""
+        """Count a `call`: interface, operation, outcome, seconds, and the answer where there is one."""
         if event != "call":
             return
-        door, verb, outcome = (str(fields[name]) for name in ("door", "verb", "outcome"))
-        self._calls.labels(door, verb, outcome).inc()
+        interface, operation, outcome = (str(fields[name]) for name in ("interface", "operation", "outcome"))
+        self._calls.labels(interface, operation, outcome).inc()
         seconds = fields["seconds"]
         assert isinstance(seconds, float)
-        self._seconds.labels(door, verb).observe(seconds)
+        self._seconds.labels(interface, operation).observe(seconds)
         answer = fields.get("answer")
         if isinstance(answer, Mapping) and "retrievers" in answer:
             self._search(answer)

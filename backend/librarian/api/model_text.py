@@ -156,8 +156,8 @@ def _search(answer: SearchResponse | EmailSearchResponse) -> str:
     tails = [_tail(item) for item in results]
     snippets = [item.snippet for item in results]
     blocks = ["\n".join(filter(None, parts)) for parts in zip(heads, contexts, snippets, tails, strict=True)]
-    passages = fenced("passages", "\n\n".join(blocks)) if blocks else ""
-    return "\n\n".join(part for part in (head, passages, _foot(answer)) if part)
+    blocks_of_passages = fenced("passages", "\n\n".join(blocks)) if blocks else ""
+    return "\n\n".join(part for part in (head, blocks_of_passages, _foot(answer)) if part)
 
 
 def _not_mentioned(answer: SearchResponse | EmailSearchResponse) -> str:
@@ -288,11 +288,13 @@ def _contexts(results: Sequence[Result]) -> list[str]:
 
     What is said of a document stands with the first of its passages.
     """
-    told, contexts = set[str](), []
+    described, contexts = set[str](), []
     for item in results:
         about = item.parent_context
-        contexts.append("" if about is None else _context(about, _CONTEXT, with_document=item.file_path not in told))
-        told.add(item.file_path)
+        contexts.append(
+            "" if about is None else _context(about, _CONTEXT, with_document=item.file_path not in described)
+        )
+        described.add(item.file_path)
     return contexts
 
 

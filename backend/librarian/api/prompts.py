@@ -18,7 +18,7 @@ from ..schemas import RequestModel, RequiredText, Text, ThreadResponse, validate
 from ..text.sanitizing import escaped, quoted
 from .model_text import cleaned, render, thread
 
-PASSAGES = 8
+MAX_RESULTS = 8
 
 
 class AnswerRequest(RequestModel):
@@ -54,7 +54,7 @@ def fill(prompt: Prompt, library: Librarian, arguments: Mapping[str, object], de
 
 def _answer(library: Librarian, request: AnswerRequest, deadline: Deadline) -> str:
     product = request.product
-    found = library.search(request.question, product=product, max_results=PASSAGES, deadline=deadline)
+    found = library.search(request.question, product=product, max_results=MAX_RESULTS, deadline=deadline)
     narrowed = f" with product={quoted(product)}" if product else ""
     return (
         f"Answer this question from the documentation below, and from nothing else: {escaped(request.question)}\n\n"
@@ -70,7 +70,7 @@ def _compare(library: Librarian, request: CompareRequest, deadline: Deadline) ->
     first, second = quoted(request.first), quoted(request.second)
     parts = []
     for product in (request.first, request.second):
-        found = library.search(request.topic, product=product, max_results=PASSAGES, deadline=deadline)
+        found = library.search(request.topic, product=product, max_results=MAX_RESULTS, deadline=deadline)
         parts.append(f"Product {quoted(product)}:\n{render(cleaned(found))}")
     return (
         f"Compare {first} and {second} with regard to: {escaped(request.topic)}\n\n"

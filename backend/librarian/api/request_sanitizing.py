@@ -29,7 +29,7 @@ _HINTS = {
 }
 
 
-def mended(text: bytes) -> bytes:
+def replace_lone_surrogates(text: bytes) -> bytes:
     r"""JSON without halves of surrogate pairs, as scripts write them that cut an emoji in two; others stay as they are.
 
     >>> mended(rb'["\ud83d", "\ud83d\ude00", "\\ud83d"]').decode()
@@ -65,7 +65,7 @@ def without_id(text: bytes) -> dict[str, object] | None:
     return {"jsonrpc": "2.0", "id": None, "error": {"code": types.INVALID_REQUEST, "message": message}}
 
 
-async def read_as_meant(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
+async def coerce_arguments(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
     """A tool's arguments become an object before the SDK reads them; of a request that it refuses is told why."""
     if ctx.method == "tools/call" and ctx.params is not None and "arguments" in ctx.params:
         ctx = replace(ctx, params={**ctx.params, "arguments": arguments(ctx.params["arguments"])})
@@ -85,13 +85,13 @@ def arguments(given: object) -> object:
     >>> arguments('{"product": "ray"}'), arguments([]), arguments(["ray"])
     ({'product': 'ray'}, {}, {'arguments': ['ray']})
     """
-    meant = given
+    decoded = given
     if isinstance(given, str):
         with suppress(ValueError, RecursionError):
-            meant = json.loads(given)
-    if isinstance(meant, dict):
-        return meant
-    return {"arguments": given} if meant else {}
+            decoded = json.loads(given)
+    if isinstance(decoded, dict):
+        return decoded
+    return {"arguments": given} if decoded else {}
 
 
 class RequestSanitizer:
@@ -126,9 +126,9 @@ class RequestSanitizer:
             await JSONResponse(wrong, 400)(scope, receive, send)
             return
         if self._plain is not None and not _takes_streams(Headers(scope=scope)):
-            await _while_connected(self._plain, scope, mended(body), receive, _shaped(send))
+            await _while_connected(self._plain, scope, replace_lone_surrogates(body), receive, _shaped(send))
         else:
-            await self._app(scope, _once(mended(body), receive), _shaped(send))
+            await self._app(scope, _once(replace_lone_surrogates(body), receive), _shaped(send))
 
 
 def _takes_streams(headers: Headers) -> bool:

@@ -227,7 +227,9 @@ class Api:
             return failed(error)
         finally:
             seconds = time.perf_counter() - start
-            self._observe("call", door="rest", verb=operation.name, outcome=outcome, seconds=seconds, answer=observed)
+            self._observe(
+                "call", interface="rest", operation=operation.name, outcome=outcome, seconds=seconds, answer=observed
+            )
 
     # -- OpenAPI
 

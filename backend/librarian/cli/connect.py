@@ -122,7 +122,7 @@ HOSTS = {
 """All hosts by the name that `librarian connect` takes."""
 
 
-def relay_command(config: Path | None, root: Path | None, index: Path | None) -> list[str]:
+def bridge_command(config: Path | None, root: Path | None, index: Path | None) -> list[str]:
     """The command that starts a relay, with absolute paths, for a host that starts it from anywhere."""
     script = Path(sys.executable).with_name("librarian")
     command = [str(script)] if script.is_file() else [sys.executable, "-m", "librarian.cli.main"]
@@ -300,9 +300,9 @@ def callers(index: Path) -> list[str]:
     """The last five who have called, the latest first, as words."""
     found = client_log.read(index)[::-1][:5]
     return [
-        f"{visitor.name} {visitor.version}".strip()
-        + f" ({visitor.calls} call{'s' if visitor.calls != 1 else ''}, last {_when(visitor.last)})"
-        for visitor in found
+        f"{client_entry.name} {client_entry.version}".strip()
+        + f" ({client_entry.calls} call{'s' if client_entry.calls != 1 else ''}, last {_when(client_entry.last)})"
+        for client_entry in found
     ]
 
 

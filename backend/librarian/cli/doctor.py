@@ -18,7 +18,7 @@ from ..files.paths import working_directory
 from ..settings import Settings
 from .connect import HOSTS, callers, configured
 
-Verdict = Literal["ok", "note", "wrong"]
+Outcome = Literal["ok", "note", "wrong"]
 _STORES = {"chroma": "chroma.sqlite3", "sqlite-vec": "*.sqlite", "qdrant": "*/meta.json"}  #: folder, what is in it
 
 
@@ -27,7 +27,7 @@ class Finding:
     """One thing looked at; `remedy` says what to do where it isn't in order."""
 
     what: str
-    verdict: Verdict
+    outcome: Outcome
     detail: str
     remedy: str = ""
 
@@ -155,15 +155,15 @@ def _port(settings: Settings) -> Finding:
 
 def _hosts(settings: Settings) -> Iterator[Finding]:
     """Who was told to call, and who has."""
-    told = list(configured(Path.home(), working_directory()))
-    for each in told:
-        verdict: Verdict = "wrong" if each.problem else "ok"
+    shown_text = list(configured(Path.home(), working_directory()))
+    for each in shown_text:
+        outcome: Outcome = "wrong" if each.problem else "ok"
         remedy = f"Run librarian connect {each.host.name} --write."
-        yield Finding("host", verdict, f"{each.host.title}: {each.problem or each.target}", remedy)
+        yield Finding("host", outcome, f"{each.host.title}: {each.problem or each.target}", remedy)
     called = callers(settings.index.path)
     if called:
         yield Finding("clients", "ok", "; ".join(called))
-    elif told:
+    elif shown_text:
         yield Finding("clients", "note", "no MCP client has called yet", "Restart the host, and ask it something.")
     else:
         hint = f"Run librarian connect {' | '.join(HOSTS)}, with --write."

@@ -89,9 +89,9 @@ def stdio(root: Root = None, index: Index = None, config: Config = None) -> NoRe
     """Connect an MCP host's stdin and stdout to the library. For hosts; see `librarian connect`."""
     options = (("--root", root), ("--index", index), ("--config", config))
     arguments = [text for option, path in options if path is not None for text in (option, str(path))]
-    from ..daemon.stdio_bridge import main as relay
+    from ..daemon.stdio_bridge import main as bridge
 
-    raise typer.Exit(relay(arguments))
+    raise typer.Exit(bridge(arguments))
 
 
 def index(
@@ -197,8 +197,8 @@ def doctor(
     findings = list(examine(place.settings()))
     try:
         state = place.ask("health", timeout=30.0)
-        told = ", ".join([state["status"], *state.get("reasons", [])])
-        findings.append(Finding("daemon", "note" if state["status"] == "degraded" else "ok", told))
+        shown_text = ", ".join([state["status"], *state.get("reasons", [])])
+        findings.append(Finding("daemon", "note" if state["status"] == "degraded" else "ok", shown_text))
     except LibrarianError as error:
         findings.append(Finding("daemon", "wrong", error.message, error.hint))
     if as_json:
@@ -206,11 +206,11 @@ def doctor(
     else:
         page = Page()
         for finding in findings:
-            style = {"ok": "green", "note": "yellow", "wrong": "bold red"}[finding.verdict]
-            page.line((f"{finding.verdict:<6}", style), f"{finding.what:<10} {finding.detail}", hang=17)
-            if finding.remedy and finding.verdict != "ok":
+            style = {"ok": "green", "note": "yellow", "wrong": "bold red"}[finding.outcome]
+            page.line((f"{finding.outcome:<6}", style), f"{finding.what:<10} {finding.detail}", hang=17)
+            if finding.remedy and finding.outcome != "ok":
                 page.line(finding.remedy, indent=17)
-    raise typer.Exit(SETUP if any(finding.verdict == "wrong" for finding in findings) else 0)
+    raise typer.Exit(SETUP if any(finding.outcome == "wrong" for finding in findings) else 0)
 
 
 @models_app.command(epilog="Example: librarian models fetch all-MiniLM-L6-v2")
@@ -330,7 +330,7 @@ def connect(
     if http:
         served = served_at(settings.index.path, settings.docs.root_path, named=root is not None)
         url = (served or url_of(settings.mcp.host, settings.mcp.port)) + settings.mcp.endpoint
-    command = connect.relay_command(settings.config_file, root, index)
+    command = connect.bridge_command(settings.config_file, root, index)
     server = connect.Server(command, url, token=settings.security.token is not None, name=name)
     path = chosen.path(Path.home(), working_directory())
     text = connect.snippet(chosen, server)

@@ -54,9 +54,9 @@ def run(arguments: Sequence[str]) -> int:
     """Does what the command line says and returns its exit code. Errors go to stderr; with `--json` to stdout too."""
     try:
         if arguments[:1] == ["stdio"] and not {"--help", "-h"} & set(arguments):
-            from ..daemon.stdio_bridge import main as relay
+            from ..daemon.stdio_bridge import main as bridge
 
-            return relay(list(arguments[1:]))
+            return bridge(list(arguments[1:]))
         from .search import app
 
         app(args=list(arguments), prog_name="librarian")

@@ -10,7 +10,7 @@ import typer
 from .. import __version__
 from ..errors import NOTHING_FOUND, CallerError
 from . import crawl, rendering
-from . import index as upkeep
+from . import index as index_commands
 from .application import ASK, Application, Config, Index, Json, Mode, Root
 from .output import Page, write_answer, write_json
 from .target import Place
@@ -41,7 +41,7 @@ def _everywhere(
 
 
 @app.command(
-    asking=True, epilog="Example: librarian search 'rolling update' --product kubernetes --why", rich_help_panel=ASK
+    running=True, epilog="Example: librarian search 'rolling update' --product kubernetes --why", rich_help_panel=ASK
 )
 def search(
     question: Annotated[
@@ -110,10 +110,10 @@ def search(
         "--max-per-thread": ("max_per_thread", max_per_thread),
     }
     mine, others = (for_emails, for_documents) if emails else (for_documents, for_emails)
-    foreign = [option for option, (_, value) in others.items() if value not in (None, [])]
-    if foreign:
+    unsuitable = [option for option, (_, value) in others.items() if value not in (None, [])]
+    if unsuitable:
         hint = "Leave --emails out." if emails else "Add --emails."
-        raise CallerError(f"{foreign[0]} is for {'documents' if emails else 'emails'}.", hint=hint)
+        raise CallerError(f"{unsuitable[0]} is for {'documents' if emails else 'emails'}.", hint=hint)
     given = shared | {name: value for name, value in mine.values() if value not in (None, [])}
     dates = ("date_after", "date_before") if emails else ("modified_after", "modified_before")
     given |= dict(zip(dates, (after, before), strict=True))
@@ -173,7 +173,7 @@ def thread(
 
 
 @app.command(
-    asking=True,
+    running=True,
     epilog="Example: librarian analyze 'pods stay pending' --path kubernetes/tasks/debug.md",
     rich_help_panel=ASK,
 )
@@ -223,5 +223,5 @@ def _line_range(lines: str | None) -> tuple[int | None, int | None]:
         raise CallerError(f"--lines is {lines!r}.", hint="Write 10-20, 10- or 10.") from None
 
 
-upkeep.add_to(app)
+index_commands.add_to(app)
 crawl.add_to(app)

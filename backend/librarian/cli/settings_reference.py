@@ -171,11 +171,11 @@ def main(arguments: list[str] | None = None, folder: Path = REPOSITORY) -> int:
             if "--write" in arguments:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(content, "utf-8")
-    verb = (
+    operation = (
         "written" if "--write" in arguments else "out of date; run python -m librarian.cli.settings_reference --write"
     )
     for name in stale:
-        sys.stdout.write(f"{name}: {verb}\n")
+        sys.stdout.write(f"{name}: {operation}\n")
     return 1 if stale and "--write" not in arguments else 0
 
 

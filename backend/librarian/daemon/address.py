@@ -131,15 +131,15 @@ def listen(index: Path, *, version: str, url: str = "") -> tuple[socket.socket, 
 def publish(index: Path, address: Address) -> None:
     """Write the address for others to find, readable for this user alone, whole or not at all; where that fails nothing
     is left behind."""
-    beside = index / f"{ADDRESS}.{os.getpid()}"
-    beside.unlink(missing_ok=True)
+    temporary = index / f"{ADDRESS}.{os.getpid()}"
+    temporary.unlink(missing_ok=True)
     try:
-        file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(file, "w", encoding="utf-8") as out:
             json.dump({**address._asdict(), "index": str(index.resolve())}, out)
-        beside.replace(index / ADDRESS)
+        temporary.replace(index / ADDRESS)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def leads(index: Path, address: Address) -> bool:

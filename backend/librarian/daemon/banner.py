@@ -92,12 +92,12 @@ def _others() -> bool:
     )
 
 
-def typed(beside: Path | None = None, found: str | None = None) -> str:
+def typed(program: Path | None = None, found: str | None = None) -> str:
     """How this installation's command is typed: by its name where the shell finds it, else by its path.
 
     `beside` is a program in the folder of the command, Python's own by default; `found` what the shell runs.
     """
-    own, found = (beside or Path(sys.executable)).with_name("librarian"), found or shutil.which("librarian")
+    own, found = (program or Path(sys.executable)).with_name("librarian"), found or shutil.which("librarian")
     if not own.exists() or (found is not None and own.samefile(found)):
         return "librarian"
     here = Path.cwd()

@@ -22,14 +22,14 @@ from ..errors import LibrarianError, Unavailable
 from . import address as addresses
 from .handshake import Lines, as_error, encode, greet
 from .launcher import Library, connect
-from .launcher import retire as _retire
+from .launcher import shut_down_daemon as _shut_down
 
 OnProgress = Callable[[Mapping[str, Any]], None]
 
 
 def call(
     index: Path,
-    verb: str,
+    operation: str,
     arguments: Mapping[str, Any],
     *,
     config: Path | None = None,
@@ -53,7 +53,7 @@ def call(
     if on_note is not None and (note := greeted.note(library)):
         on_note(note)
     try:
-        lines.socket.sendall(encode({"id": 1, "verb": verb, "arguments": dict(arguments)}))
+        lines.socket.sendall(encode({"id": 1, "verb": operation, "arguments": dict(arguments)}))
         while True:
             answer = _answer(lines, end)
             if "progress" in answer:
@@ -66,11 +66,11 @@ def call(
                 return result if isinstance(result, dict) else {"result": result}
     except TimeoutError as error:
         raise Unavailable(
-            f"{verb} wasn't answered within {timeout or 0:g} s.", hint="Ask for less, or allow more time."
+            f"{operation} wasn't answered within {timeout or 0:g} s.", hint="Ask for less, or allow more time."
         ) from error
     except (OSError, ValueError, KeyError) as error:
         raise Unavailable(
-            f"The daemon ended before it had answered {verb}.",
+            f"The daemon ended before it had answered {operation}.",
             hint=f"Ask again: another one starts by itself. What happened is in {library.index / 'daemon.log'}.",
         ) from error
     finally:
@@ -94,12 +94,12 @@ def served_at(index: Path, root: Path, *, named: bool = True) -> str:
     return greeted.url
 
 
-def retire(index: Path, *, timeout_s: float = 30.0) -> bool:
+def shut_down_daemon(index: Path, *, timeout_s: float = 30.0) -> bool:
     """Ask the daemon to end and wait until it has let go of the folder; False where none runs.
 
     Raises `Unavailable` where it doesn't let go in time.
     """
-    return _retire(index, version=__version__, timeout_s=timeout_s)
+    return _shut_down(index, version=__version__, timeout_s=timeout_s)
 
 
 def _answer(lines: Lines, end: float | None) -> dict[str, Any]:

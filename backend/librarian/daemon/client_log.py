@@ -39,7 +39,7 @@ class ClientLog:
     def __init__(self, index: Path, clock: Callable[[], float] = time.time) -> None:
         self._path = index / CLIENTS
         self._clock = clock
-        self._known = {visitor.name: visitor for visitor in read(index)}
+        self._known = {client_entry.name: client_entry for client_entry in read(index)}
         self._written = float("-inf")
 
     def note(self, name: str, version: str) -> None:
@@ -58,7 +58,9 @@ class ClientLog:
         """Put the list into the index folder; where that fails the log says so."""
         self._written = self._clock()
         try:
-            write_whole(self._path, json.dumps([asdict(visitor) for visitor in self._known.values()], indent=1))
+            write_whole(
+                self._path, json.dumps([asdict(client_entry) for client_entry in self._known.values()], indent=1)
+            )
         except OSError as error:
             logger.warning("The list of clients can't be kept: %s", error)
 

@@ -97,20 +97,20 @@ def find(
         index_named=index is not None or _INDEX[1] in variables,
         written=_setting(content, _INDEX[0], DEFAULT_INDEX),
     )
-    kept = own or place(index, *_INDEX)
-    if not index_named and not may_write(kept, found):
+    stored = own or place(index, *_INDEX)
+    if not index_named and not may_write(stored, found):
         raise SetupError(
-            f"{file}: index.path is {kept}, outside of the folder of that file.",
+            f"{file}: index.path is {stored}, outside of the folder of that file.",
             hint=f"Use --index DIR or INDEX_PATH, a path inside that folder, or run `librarian trust {file}`.",
         )
-    require_apart(documents, kept)
+    require_apart(documents, stored)
     named = root_named or index_named
-    require_library(found, kept, cwd, named=named)
+    require_library(found, stored, cwd, named=named)
     notes = (found.notice(), which_library(found, documents, cwd, named=named))
     return Where(
         file,
         documents,
-        kept,
+        stored,
         root is not None or _ROOT[1] in variables,
         must_be_trusted=found.kind == "trusted",
         notes=tuple(filter(None, notes)),

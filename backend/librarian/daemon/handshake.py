@@ -29,8 +29,8 @@ from .address import Address
 Kind = Literal["mcp", "verb", "ping", "retire"]
 Role = Literal["background", "serve"]
 
-GREETING_S: Final = 10.0  #: a daemon that takes longer to say a word hangs; a busy one takes milliseconds
-LONGEST_GREETING: Final = 65536  #: bytes
+REPLY_S: Final = 10.0  #: a daemon that takes longer to say a word hangs; a busy one takes milliseconds
+MAX_HANDSHAKE_BYTES: Final = 65536  #: bytes
 FAREWELL: Final = b'{"librarian":{"farewell":true}}\n'
 FAILED: Final = b'{"librarian":{"farewell":true,"again":false}}\n'  #: the next daemon would fare no better by itself
 
@@ -93,7 +93,7 @@ class Lines:
         self.socket.close()
 
 
-def greet(address: Address, kind: Kind, version: str, *, timeout_s: float = GREETING_S) -> tuple[Lines, Welcome]:
+def greet(address: Address, kind: Kind, version: str, *, timeout_s: float = REPLY_S) -> tuple[Lines, Welcome]:
     """Connect to a daemon and exchange greetings. The socket then waits without limit.
 
     Raises `OSError` where nobody listens there, `Unavailable` where the daemon hangs or refuses.

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 from .. import __version__
 from ..errors import SETUP, SetupError, Unavailable
-from ..files.lock import KEEPER, STARTING, FolderLock
+from ..files.lock import DAEMON, STARTING, FolderLock
 from . import address as addresses
 from .discovery import Where, fingerprint
-from .handshake import GREETING_S, Kind, Lines, Welcome, greet
+from .handshake import REPLY_S, Kind, Lines, Welcome, greet
 
 if TYPE_CHECKING:
     import subprocess
@@ -78,7 +78,7 @@ class Library(NamedTuple):
         return [*self.program, "--socket-only", *words]
 
 
-def connect(library: Library, kind: Kind, *, may_start: bool = True, timeout_s: float = GREETING_S) -> Handshake:
+def connect(library: Library, kind: Kind, *, may_start: bool = True, timeout_s: float = REPLY_S) -> Handshake:
     """A greeted connection to the library's daemon, started where there is none.
 
     One of an older version, or with other settings and nobody connected, makes way for a new one.
@@ -89,7 +89,7 @@ def connect(library: Library, kind: Kind, *, may_start: bool = True, timeout_s: 
     greeted = _greeted(library, kind, timeout_s)
     if greeted is not None and _makes_way(greeted, library) and may_start:
         greeted.lines.close()
-        retire(library.index, version=library.version)
+        shut_down_daemon(library.index, version=library.version)
         greeted = None
     if greeted is not None:
         return _of_root(greeted, library)
@@ -130,17 +130,17 @@ class Handshake(NamedTuple):
         )
 
 
-def retire(index: Path, *, version: str = "", timeout_s: float = 30.0) -> bool:
+def shut_down_daemon(index: Path, *, version: str = "", timeout_s: float = 30.0) -> bool:
     """Ask the daemon to close its doors and wait until it let go of the folder; False where none runs.
 
     Raises `Unavailable` where it doesn't let go in time.
     """
     address = addresses.read(index)
-    lock = FolderLock(index, KEEPER)
+    lock = FolderLock(index, DAEMON)
     if address is None or (holder := lock.holder()) is None:
         return False
     with suppress(OSError):
-        greet(address, "retire", version, timeout_s=min(timeout_s, GREETING_S))[0].close()
+        greet(address, "retire", version, timeout_s=min(timeout_s, REPLY_S))[0].close()
     if _wait(lambda: lock.holder() is None, timeout_s):
         return True
     raise Unavailable(
@@ -149,14 +149,14 @@ def retire(index: Path, *, version: str = "", timeout_s: float = 30.0) -> bool:
     )
 
 
-def take_over(index: Path, *, version: str, timeout_s: float = 30.0) -> FolderLock:
+def replace_daemon(index: Path, *, version: str, timeout_s: float = 30.0) -> FolderLock:
     """The daemon's lock, for a process that wants to be the daemon: one that runs is asked to retire, and nobody
     starts another meanwhile. Raises `Unavailable` where it doesn't let go.
     """
-    lock = FolderLock(index, KEEPER)
+    lock = FolderLock(index, DAEMON)
     with FolderLock(index, STARTING).hold(timeout_s=timeout_s):
         if not lock.acquire(version=version):
-            retire(index, version=version, timeout_s=timeout_s)
+            shut_down_daemon(index, version=version, timeout_s=timeout_s)
             if not lock.acquire(version=version, timeout_s=timeout_s):
                 holder = lock.holder()
                 raise Unavailable(
@@ -174,14 +174,14 @@ def owned(index: Path, *, hint: str) -> FolderLock:
     """
     lock = _step_in(index)
     if lock is None:
-        holder = FolderLock(index, KEEPER).holder()
+        holder = FolderLock(index, DAEMON).holder()
         raise SetupError(f"Process {holder.pid if holder else '?'} owns the index {index}.", hint=hint)
     return lock
 
 
 def _step_in(index: Path) -> FolderLock | None:
     """The lock; None where another process really uses the folder."""
-    lock = FolderLock(index, KEEPER)
+    lock = FolderLock(index, DAEMON)
     if lock.acquire(version=__version__):
         return lock
     with FolderLock(index, STARTING).hold(timeout_s=START_S):
@@ -194,7 +194,7 @@ def _step_in(index: Path) -> FolderLock | None:
             lines.close()
         if welcome is None or welcome.role != "background" or welcome.clients:
             return None
-        retire(index, version=__version__)
+        shut_down_daemon(index, version=__version__)
         return lock if lock.acquire(version=__version__, timeout_s=1.0) else None
 
 
@@ -231,7 +231,7 @@ def _require_root(greeted: Handshake, library: Library) -> None:
 
 
 def _start(library: Library, kind: Kind, timeout_s: float, end: float) -> Handshake:
-    lock = FolderLock(library.index, KEEPER)
+    lock = FolderLock(library.index, DAEMON)
     # one that was started otherwise may hold the folder without having published its address yet
     child = None if lock.holder() else _spawn(library)
     while time.monotonic() < end:
@@ -305,7 +305,7 @@ def _failed(library: Library, code: int) -> SetupError | Unavailable:
 
 
 def _late(library: Library) -> Unavailable:
-    holder = FolderLock(library.index, KEEPER).holder()
+    holder = FolderLock(library.index, DAEMON).holder()
     if holder is None:
         return Unavailable(
             f"No daemon of {library.index} has begun to listen within {START_S:g} s.",

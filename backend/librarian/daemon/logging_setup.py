@@ -24,7 +24,7 @@ from ..text.sanitizing import visible
 #: A folder that is made for the log alone.
 FOLDER = Kind("log", "librarian.log", "Set logging.file to a file of another folder.")
 FILE_BYTES = 5_000_000
-FILES_KEPT = 3
+MAX_FILES = 3
 PLAIN = "%(asctime)s %(levelname)s %(name)s%(request)s: %(message)s"
 
 _LINE_ENDS = {ord(end): ascii(end)[1:-1] for end in "\r\n\v\f\x85\u2028\u2029"}
@@ -103,7 +103,7 @@ def configure(settings: Settings) -> None:
         ) from error
     if wanted.file is not None:
         _require_writable(path)
-    file = PrivateFile(path, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8", delay=True)
+    file = PrivateFile(path, maxBytes=FILE_BYTES, backupCount=MAX_FILES, encoding="utf-8", delay=True)
     handlers: list[logging.Handler] = [logging.StreamHandler(), file]
     formatter: logging.Formatter = JsonLines() if wanted.as_json else Plain(PLAIN)
     for handler in handlers:

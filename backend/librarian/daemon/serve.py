@@ -25,7 +25,7 @@ from .. import __version__
 from ..api.calls import Calls
 from ..api.library_handle import LibraryHandle
 from ..errors import SETUP, LibrarianError, SetupError, Unavailable
-from ..files.lock import KEEPER, FolderLock
+from ..files.lock import DAEMON, FolderLock
 from ..files.writing import private_umask
 from ..indexing.malloc import keep_small
 from ..schemas import ResultLimits
@@ -36,7 +36,7 @@ from .banner import places, welcome
 from .client import served_at
 from .client_log import ClientLog
 from .discovery import fingerprint
-from .launcher import shorten_log, take_over
+from .launcher import replace_daemon, shorten_log
 from .logging_setup import configure
 from .reload import reload
 from .rpc import CommandApi
@@ -172,8 +172,8 @@ def _serve(settings: Settings, *, http: bool, out: TextIO | None, as_json: bool)
 
 def _lock(index: Path, *, take: bool) -> FolderLock | None:
     if take:
-        return take_over(index, version=__version__)
-    lock = FolderLock(index, KEEPER)
+        return replace_daemon(index, version=__version__)
+    lock = FolderLock(index, DAEMON)
     return lock if lock.acquire(version=__version__) else None
 
 
@@ -206,7 +206,7 @@ class _Process:
         self._lock = lock
         self._stop = asyncio.Event()
         self._fingerprint = origin
-        self._visitors = ClientLog(settings.index.path)
+        self._client_log = ClientLog(settings.index.path)
         self._failure: Exception | None = None
         self._app: Any = None
         self._last: threading.Timer | None = None
@@ -217,46 +217,46 @@ class _Process:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._end)
         loop.add_signal_handler(signal.SIGHUP, self._reload)
-        doors: asyncio.Future[Any] = loop.create_future()
+        mcp_ready: asyncio.Future[Any] = loop.create_future()
         try:
-            async with self._host(doors) as host:
+            async with self._host(mcp_ready) as host:
                 # the handshake needs the SDK first of all; who serves HTTP says that it does once it really can
                 if self._listening is None:
                     with uncollected():
                         await asyncio.to_thread(import_module, "librarian.api.mcp_transports")
-                opening = asyncio.create_task(self._open(doors))
+                opening = asyncio.create_task(self._open(mcp_ready))
                 watching = asyncio.create_task(self._watch(host))
                 if self._listening is not None:
                     await opening
                 if self._failure is None:  # else there is nobody yet to be told
-                    async with self._mcp() as door:
-                        doors.set_result(door)
+                    async with self._mcp() as mcp_server:
+                        mcp_ready.set_result(mcp_server)
                         await self._stop.wait()
                         await host.close()  # first: relays hear where to go on before anything stops answering
                 await opening
                 await watching
         finally:
-            doors.cancel()
-            self._visitors.write()
+            mcp_ready.cancel()
+            self._client_log.write()
             if self._handle.library is not None:
                 await asyncio.to_thread(self._handle.library.close)
         if self._failure is not None:
             raise self._failure
 
-    async def _open(self, doors: asyncio.Future[Any]) -> None:
+    async def _open(self, mcp_ready: asyncio.Future[Any]) -> None:
         """Open the library and let it begin its work; where that fails, tell those who wait and stop."""
         if self._listening is None and self._handle.introduced:
-            await asyncio.wait([doors])
+            await asyncio.wait([mcp_ready])
             await asyncio.sleep(HANDSHAKE_S)
         try:
             await asyncio.to_thread(self._build)
         except Exception as error:
             logger.debug("The library can't be opened", exc_info=True)
             self._failure = error
-            told = error if isinstance(error, LibrarianError) else Unavailable(repr(error), hint="See daemon.log.")
-            self._handle.failed(told)
+            failure = error if isinstance(error, LibrarianError) else Unavailable(repr(error), hint="See daemon.log.")
+            self._handle.failed(failure)
             if self._listening is None:
-                await asyncio.wait([doors])
+                await asyncio.wait([mcp_ready])
             await asyncio.sleep(FAILED_S)
             self._stop.set()
 
@@ -322,10 +322,10 @@ class _Process:
         library = self._handle.library
         return library is None or library.status().status == "indexing"
 
-    def _host(self, doors: asyncio.Future[Any]) -> Host:
+    def _host(self, mcp_ready: asyncio.Future[Any]) -> Host:
         async def serve_mcp(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            door = await asyncio.shield(doors)
-            await door.serve_lines(reader, writer)
+            mcp_server = await asyncio.shield(mcp_ready)
+            await mcp_server.serve_lines(reader, writer)
 
         settings, serves = self.settings, self._listening is not None
         return Host(
@@ -333,7 +333,7 @@ class _Process:
             version=__version__,
             handle=CommandApi(self._handle),
             serve_mcp=serve_mcp,
-            on_retire=self._end,
+            on_shut_down=self._end,
             on_idle=None if serves else self._stop.set,
             idle_timeout_s=0 if serves else settings.serve.idle_timeout_s,
             failed=lambda: self._failure is not None,
@@ -354,7 +354,7 @@ class _Process:
     def _limits(self) -> ResultLimits:
         return ResultLimits(self.settings.search.default_results, self.settings.search.max_results)
 
-    def _mcp_door(self, calls: Calls | None = None) -> McpServer:
+    def _mcp_server(self, calls: Calls | None = None) -> McpServer:
         with uncollected():
             from ..api.mcp_transports import McpServer
 
@@ -365,14 +365,14 @@ class _Process:
             calls=calls,
             version=__version__,
             title=self.settings.system.name,
-            on_call=self._visitors.note,
+            on_call=self._client_log.note,
         )
 
     @contextlib.asynccontextmanager
     async def _mcp(self) -> AsyncIterator[Any]:
         """The MCP door, running; with HTTP around it where this process serves that."""
         if self._listening is None:
-            alone = self._mcp_door()
+            alone = self._mcp_server()
             async with alone.run():
                 yield alone
             return
@@ -383,7 +383,7 @@ class _Process:
         from ..api.lazy_mcp import LazyMcpServer
         from ..web.app import build_app
 
-        settings, door = self.settings, LazyMcpServer(self._mcp_door)
+        settings, mcp_server = self.settings, LazyMcpServer(self._mcp_server)
         self._app = build_app(
             self._handle,
             token=revealed(settings.security.token),
@@ -393,7 +393,7 @@ class _Process:
             rate_limit=settings.security.rate_limit or None,
             version=__version__,
             limits=self._limits,
-            door=door,
+            mcp_server=mcp_server,
         )
         config = uvicorn.Config(
             self._app,
@@ -409,9 +409,9 @@ class _Process:
         serving.add_done_callback(lambda _: self._stop.set())
         _say(self._out, places(self.settings, self._url) if self._as_json else welcome(self.settings, self._url))
         try:
-            yield door
+            yield mcp_server
         finally:
-            door.end_streams()
+            mcp_server.end_streams()
             server.should_exit = True
             await serving
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from ..errors import CallerError, LibrarianError, SetupError
 from . import address as addresses
-from .handshake import FAILED, FAREWELL, GREETING_S, LONGEST_GREETING, Role, encode, understood
+from .handshake import FAILED, FAREWELL, MAX_HANDSHAKE_BYTES, REPLY_S, Role, encode, understood
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class Host:
         version: str,
         handle: Handle,
         serve_mcp: ServeMcp,
-        on_retire: Callable[[], None],
+        on_shut_down: Callable[[], None],
         on_idle: Callable[[], None] | None = None,
         idle_timeout_s: float = 0.0,
         failed: Callable[[], bool] = lambda: False,
@@ -73,7 +73,7 @@ class Host:
         self._version = version
         self._handle = handle
         self._serve_mcp = serve_mcp
-        self._on_retire = on_retire
+        self._on_shut_down = on_shut_down
         self._on_idle = on_idle
         self._idle_s = idle_timeout_s
         self._failed = failed
@@ -87,7 +87,7 @@ class Host:
         self._server: asyncio.Server | None = None
         self._address: addresses.Address | None = None
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
-        self._relays: set[asyncio.StreamWriter] = set()
+        self._bridges: set[asyncio.StreamWriter] = set()
         self._clients = 0  #: connections that keep the process from being idle: all but those that only ask who it is
         self._idle: asyncio.TimerHandle | None = None
         self._retiring = False
@@ -154,7 +154,7 @@ class Host:
         if self._idle is not None:
             self._idle.cancel()
         server.close()
-        for writer in self._relays:
+        for writer in self._bridges:
             if not writer.is_closing():
                 writer.write(FAILED if self._failed() else FAREWELL)
         for task in list(self._connections):
@@ -187,11 +187,11 @@ class Host:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            async with asyncio.timeout(GREETING_S):
+            async with asyncio.timeout(REPLY_S):
                 line = await reader.readline()
             if not line:
                 return
-            if len(line) > LONGEST_GREETING:
+            if len(line) > MAX_HANDSHAKE_BYTES:
                 raise ValueError("the greeting is too long")
             said = understood(line)
             kind = said.get("kind")
@@ -211,25 +211,25 @@ class Host:
             self._clients += 1
             self._watch_idleness()
             try:
-                await (self._relay(reader, writer) if kind == "mcp" else self._serve_verbs(reader, writer))
+                await (self._bridge(reader, writer) if kind == "mcp" else self._serve_calls(reader, writer))
             finally:
                 self._clients -= 1
                 self._watch_idleness()
         elif kind == "retire" and not self._retiring:
             self._retiring = True
             logger.info("Process %s asks this daemon to retire", said.get("pid"))
-            self._on_retire()
+            self._on_shut_down()
 
-    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._relays.add(writer)
+    async def _bridge(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._bridges.add(writer)
         try:
             await self._serve_mcp(reader, writer)
         finally:
-            self._relays.discard(writer)
+            self._bridges.discard(writer)
 
     # -- verbs -----------------------------------------------------------------------------------------------------
 
-    async def _serve_verbs(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_calls(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         gone = Event()
         tasks: set[asyncio.Task[None]] = set()
         try:
@@ -261,10 +261,10 @@ class Host:
                 loop.call_soon_threadsafe(send_progress, content)
 
         def work() -> bytes:
-            return encode({"id": ident, "result": self._handle(verb, arguments, report, gone)})
+            return encode({"id": ident, "result": self._handle(operation, arguments, report, gone)})
 
         try:
-            ident, verb, arguments = _request(line)
+            ident, operation, arguments = _request(line)
             answer = await loop.run_in_executor(self._executor, work)
         except LibrarianError as error:
             answer = encode({"id": ident, "error": _wire(error)})
@@ -296,9 +296,9 @@ class Host:
 def _request(line: bytes) -> tuple[object, str, dict[str, Any]]:
     try:
         content = json.loads(line)
-        verb, arguments = content["verb"], content.get("arguments") or {}
-        if isinstance(verb, str) and isinstance(arguments, dict):
-            return content.get("id"), verb, arguments
+        operation, arguments = content["verb"], content.get("arguments") or {}
+        if isinstance(operation, str) and isinstance(arguments, dict):
+            return content.get("id"), operation, arguments
     except (ValueError, KeyError, TypeError, AttributeError):
         pass  # said below, for every way of being wrong
     raise CallerError(

@@ -22,10 +22,10 @@ from typing import Any, BinaryIO, Final
 from ..errors import CALLER, INTERRUPTED, SETUP, LibrarianError, SetupError, Unavailable
 from ..files.writing import private_umask
 from .discovery import find
-from .handshake import FAILED, FAREWELL, GREETING_S, Lines, encode
+from .handshake import FAILED, FAREWELL, REPLY_S, Lines, encode
 from .launcher import Library, connect
 
-KEEPER_ERROR: Final = -32000  #: JSON-RPC's first code for errors of a server's own
+DAEMON_ERROR: Final = -32000  #: JSON-RPC's first code for errors of a server's own
 DRAIN_S: Final = 10.0  #: how long answers are awaited after stdin has ended
 HANDSHAKE_S: Final = 30.0  #: how long a new daemon may take to repeat its side of the handshake
 AGAIN_S: Final = 1.0  #: a failed start isn't tried again sooner
@@ -52,10 +52,10 @@ class StdioBridge:
     Two threads at most are in here: the one that calls `forward` and one that reads the daemon's socket.
     """
 
-    def __init__(self, library: Library, write: Callable[[bytes], None], *, greeting_s: float = GREETING_S) -> None:
+    def __init__(self, library: Library, write: Callable[[bytes], None], *, reply_s: float = REPLY_S) -> None:
         self._library = library
         self._write = write
-        self._greeting_s = greeting_s
+        self._reply_s = reply_s
         self._lock = threading.RLock()
         self._answered = threading.Condition(self._lock)
         self._writing = threading.Lock()
@@ -63,7 +63,7 @@ class StdioBridge:
         self._open: dict[Id, bytes] = {}  #: the host's requests that wait for an answer
         self._asked: set[Id] = set()  #: the daemon's requests that wait for the host's answer
         self._stale: set[Id] = set()  #: those of a daemon that has died
-        self._kept: dict[str, bytes] = {}  #: the handshake, and what else a new daemon has to be told, in order
+        self._replayed: dict[str, bytes] = {}  #: the handshake, and what else a new daemon has to be told, in order
         self._problem: LibrarianError | None = None
         self._tried = float("-inf")
         self._since = float("-inf")
@@ -115,14 +115,14 @@ class StdioBridge:
         params = message.get("params")
         given = params if isinstance(params, dict) else {}
         if method in ("initialize", "notifications/initialized", "logging/setLevel"):
-            self._kept[method] = line
+            self._replayed[method] = line
         elif method == "notifications/cancelled" and isinstance(given.get("requestId"), Id):
             self._open.pop(given["requestId"], None)  # what is cancelled isn't answered
         elif method in ("resources/subscribe", "resources/unsubscribe"):
             uri = f"subscribe {given.get('uri', '')}"
-            self._kept.pop(uri, None)
+            self._replayed.pop(uri, None)
             if method == "resources/subscribe":
-                self._kept[uri] = line
+                self._replayed[uri] = line
 
     def close(self) -> None:
         """Wait a little for answers that are still due, then hang up."""
@@ -213,7 +213,7 @@ class StdioBridge:
 
     def _connected(self, again: Sequence[bytes]) -> Lines | None:
         """A daemon that was told everything; None where it made way for another meanwhile."""
-        greeted = connect(self._library, "mcp", timeout_s=self._greeting_s)
+        greeted = connect(self._library, "mcp", timeout_s=self._reply_s)
         lines = greeted.lines
         if note := greeted.note(self._library):
             print(f"librarian: {note}", file=sys.stderr, flush=True)  # noqa: T201
@@ -242,9 +242,9 @@ class StdioBridge:
         makes way for another.
         """
         lines.socket.settimeout(HANDSHAKE_S)
-        for kept in list(self._kept.values()):
-            lines.socket.sendall(kept)
-            ident = (_parsed(kept) or {}).get("id")
+        for stored in list(self._replayed.values()):
+            lines.socket.sendall(stored)
+            ident = (_parsed(stored) or {}).get("id")
             if ident is None:
                 continue
             while True:
@@ -263,13 +263,13 @@ class StdioBridge:
         return True
 
     def _is_handshake(self, ident: Id) -> bool:
-        return (_parsed(self._kept.get("initialize", b"")) or {}).get("id") == ident
+        return (_parsed(self._replayed.get("initialize", b"")) or {}).get("id") == ident
 
     # -- answers of its own ----------------------------------------------------------------------------------------
 
     def _fail(self, ident: Id, text: str) -> None:
         with self._answered:
-            self._reply(ident, KEEPER_ERROR, text)
+            self._reply(ident, DAEMON_ERROR, text)
             self._open.pop(ident, None)
             self._answered.notify_all()
 
@@ -289,7 +289,7 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
     return message if isinstance(message, dict) else None
 
 
-def run(library: Library, source: BinaryIO, write: Callable[[bytes], None], *, greeting_s: float = GREETING_S) -> int:
+def run(library: Library, source: BinaryIO, write: Callable[[bytes], None], *, reply_s: float = REPLY_S) -> int:
     """Relay until `source` ends or `write` finds nobody left; returns the exit code."""
     gone = threading.Event()
 
@@ -300,16 +300,16 @@ def run(library: Library, source: BinaryIO, write: Callable[[bytes], None], *, g
             # the host has closed our stdout: there's nobody to work for
             gone.set()
 
-    relay = StdioBridge(library, deliver, greeting_s=greeting_s)
-    relay.open()
+    bridge = StdioBridge(library, deliver, reply_s=reply_s)
+    bridge.open()
     for line in iter(source.readline, b""):
         if gone.is_set():
             return 0
         if line.strip():
-            relay.forward(line)
+            bridge.forward(line)
     if not gone.is_set():
-        relay.close()
-    return SETUP if relay.setup_failed else 0
+        bridge.close()
+    return SETUP if bridge.setup_failed else 0
 
 
 def main(argv: Sequence[str] | None = None, *, program: Sequence[str] | None = None) -> int:

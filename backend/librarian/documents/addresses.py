@@ -154,7 +154,7 @@ _SITES_EXTENSION = re.compile(r"\.x?html?$")
 _INDEX_PAGE = re.compile(r"(^|/)(index|_index|readme)$")
 
 
-def meant(asked: str, known: Iterable[str]) -> str | None:
+def resolved_path(asked: str, known: Iterable[str]) -> str | None:
     """The one known path that a link spelled `asked` leads to, as sites spell them: in another case, without its
     extension or with `.html`, a folder for its index page. None where there is none, or several."""
     wanted = asked.lower().strip("/")
@@ -185,6 +185,6 @@ def linked(asked: object, known: Sequence[str]) -> Place | None:
         by_rest.setdefault(path.partition("/")[2], []).append(path)
     parts = unquote(found[1]).strip("/").split("/")
     for cut in range(min(_FURTHER_PARTS, len(parts) - 2) + 1):
-        if rest := meant("/".join(parts[cut:]), by_rest):
+        if rest := resolved_path("/".join(parts[cut:]), by_rest):
             return Place(by_rest[rest][0], unquote(found[2]) if found[2] else None) if len(by_rest[rest]) == 1 else None
     return None

@@ -21,8 +21,8 @@ def newest_first(catalog: Catalog, query: Query) -> SearchOutcome:
     """The documents that pass the query's filters, latest date first, at most `max_per_document` per thread."""
     began = time.perf_counter()
     with catalog.read() as reader:
-        kept = catalog.columns().newest(query.filters, query.max_per_document).tolist()
-        page = kept[query.offset : query.offset + query.max_results]
+        matching = catalog.columns().newest(query.filters, query.max_per_document).tolist()
+        page = matching[query.offset : query.offset + query.max_results]
         found = reader.documents(page)
         hits = []
         for place, doc_id in enumerate(page, query.offset + 1):
@@ -50,12 +50,12 @@ def newest_first(catalog: Catalog, query: Query) -> SearchOutcome:
         query=query,
         mode="keyword",
         hits=tuple(hits),
-        total=len(kept),
-        next_offset=end if page and end < len(kept) else None,
-        legs={"keyword": RetrieverStatus("skipped", reason), "semantic": RetrieverStatus("skipped", reason)},
+        total=len(matching),
+        next_offset=end if page and end < len(matching) else None,
+        retrievers={"keyword": RetrieverStatus("skipped", reason), "semantic": RetrieverStatus("skipped", reason)},
         generation=generation,
         took_ms=(time.perf_counter() - began) * 1000,
-        suggestions=() if hits else ({"kind": "filter", **(_BEYOND if kept else _NONE)},),
+        suggestions=() if hits else ({"kind": "filter", **(_BEYOND if matching else _NONE)},),
     )
 
 

@@ -19,12 +19,12 @@ def note(outcome: SearchOutcome, slow_ms: float) -> None:
         return
     asked = outcome.query.text
     text = asked if len(asked) <= LONGEST_QUERY else asked[: LONGEST_QUERY - 1] + "…"
-    legs = " ".join(
-        f"{name}={leg.status}" + (f":{leg.ms:.1f}ms" if leg.ms else "")
-        for name, leg in outcome.legs.items()
-        if leg.status != "off"
+    retrievers = " ".join(
+        f"{name}={retriever.status}" + (f":{retriever.ms:.1f}ms" if retriever.ms else "")
+        for name, retriever in outcome.retrievers.items()
+        if retriever.status != "off"
     )
-    said = f"mode={outcome.mode} took={outcome.took_ms:.1f}ms total={outcome.total} {legs}"
+    said = f"mode={outcome.mode} took={outcome.took_ms:.1f}ms total={outcome.total} {retrievers}"
     if outcome.cache:
         said += f" cache={outcome.cache}"
     if slow:

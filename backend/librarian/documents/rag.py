@@ -74,20 +74,20 @@ def _type_filter(document_type: str | None) -> tuple[tuple[str, ...], str | None
 
 def _ran(outcome: SearchOutcome, wanted: SearchType) -> Literal["hybrid", "vector", "rerank", "text"]:
     """The strategy that made this answer."""
-    legs = outcome.legs
-    if legs["semantic"].status != "ok":
+    retrievers = outcome.retrievers
+    if retrievers["semantic"].status != "ok":
         return "text"
     if wanted == "rerank" and outcome.mode == "rerank":
         return "rerank"
-    return "vector" if outcome.mode == "semantic" or legs["keyword"].status != "ok" else "hybrid"
+    return "vector" if outcome.mode == "semantic" or retrievers["keyword"].status != "ok" else "hybrid"
 
 
 def _degraded(outcome: SearchOutcome, wanted: SearchType, ran: str) -> list[str]:
     """Why another strategy ran than the one asked for, besides what the engine says anyway."""
     said = list(outcome.degraded)
     if ran != wanted and not said:
-        leg = outcome.legs["rerank" if wanted == "rerank" else "semantic"]
-        said.append(f"{wanted}: {leg.reason or 'nothing that it could work on'}")
+        retriever = outcome.retrievers["rerank" if wanted == "rerank" else "semantic"]
+        said.append(f"{wanted}: {retriever.reason or 'nothing that it could work on'}")
     return said
 
 

@@ -36,7 +36,9 @@ def document_at(reader: CatalogReader, file_path: str) -> StoredDocument:
         if (stored := reader.document_by_path(spelling)) is not None:
             return stored
     known = [path for path, _ in reader.names("", sys.maxsize)]
-    path = _shown_as(spelled, known) or addresses.meant(spelled, known) or addresses.meant(decoded, known)
+    path = (
+        _shown_as(spelled, known) or addresses.resolved_path(spelled, known) or addresses.resolved_path(decoded, known)
+    )
     if path and (stored := reader.document_by_path(path)) is not None:
         return stored
     for failure in reader.failures():
@@ -59,7 +61,7 @@ def _shown_as(asked: str, known: Sequence[str]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def document_meant(reader: CatalogReader, path: object) -> tuple[addresses.Place, StoredDocument]:
+def resolve_document(reader: CatalogReader, path: object) -> tuple[addresses.Place, StoredDocument]:
     """The place that a path, an id or a uri names, or a link: into a page (`page.md#anchor`, `page.md:10-20`) or from
     a site's root.
 
@@ -85,10 +87,10 @@ def document_meant(reader: CatalogReader, path: object) -> tuple[addresses.Place
 
 def _parted(place: addresses.Place) -> list[addresses.Place]:
     """A page and an anchor in it for each `#` that may part them, the longest name first."""
-    marks = [at for at, char in enumerate(place.file_path) if char == "#"]
+    fragments = [at for at, char in enumerate(place.file_path) if char == "#"]
     return [
         place._replace(file_path=place.file_path[:at], anchor=unquote(place.file_path[at + 1 :]))
-        for at in reversed(marks)
+        for at in reversed(fragments)
     ]
 
 
@@ -205,8 +207,12 @@ def _labelled(document: Document, name: str) -> int | None:
         return None
     headings = document.headings
     below = sum(heading.start <= label.start() for heading in headings)
-    beside = below > 0 and "\n" not in document.text[headings[below - 1].start : label.start()]
-    if not beside and below < len(headings) and _NO_TEXT.fullmatch(document.text, label.end(), headings[below].start):
+    same_line = below > 0 and "\n" not in document.text[headings[below - 1].start : label.start()]
+    if (
+        not same_line
+        and below < len(headings)
+        and _NO_TEXT.fullmatch(document.text, label.end(), headings[below].start)
+    ):
         return below
     return below - 1 if below else None
 
@@ -290,8 +296,8 @@ def read(
             f"column_start is {column}; line {first} of {document.file_path!r} has {len(lines[first - 1])} characters.",
             hint="Use next_column of the part before, with its line_end as line_start.",
         )
-    kept, next_column = _cut(lines[first - 1 : last], column, max_chars)
-    end = max(first, first + len(kept) - 1)
+    taken, next_column = _cut(lines[first - 1 : last], column, max_chars)
+    end = max(first, first + len(taken) - 1)
     whole = first == 1 == column and not (section or anchor or chunk or line_end)
     shown = document.headings if whole else outline(document.headings, first, end)
     return schemas.DocumentResponse(
@@ -311,7 +317,7 @@ def read(
         section=part.name,
         notes=[f"No heading is exactly {shortened(section)}: this is {shortened(part.name)}."] if part.loosely else [],
         tokens=tokens_in(len(document.text)),
-        content="\n".join(kept),
+        content="\n".join(taken),
         line_start=first,
         line_end=end,
         truncated=end < last or next_column is not None,
@@ -333,16 +339,16 @@ def beginning(stored: StoredDocument, whole: schemas.DocumentResponse) -> schema
     if whole.tokens <= WHOLE_DOCUMENT_TOKENS:
         return whole
     lines = text.split("\n")
-    kept, next_column = _cut(lines, 1, BEGINNING)
-    if next_column is None and len(kept) < len(lines) and lines[len(kept)].strip():
-        places = range(len(kept) - 1, len(kept) // 2, -1)  # up to a paragraph's end, if the second half has one
-        kept = kept[: next((at + 1 for at in places if not kept[at].strip()), len(kept))]
-    end = len(kept)
+    taken, next_column = _cut(lines, 1, BEGINNING)
+    if next_column is None and len(taken) < len(lines) and lines[len(taken)].strip():
+        places = range(len(taken) - 1, len(taken) // 2, -1)  # up to a paragraph's end, if the second half has one
+        taken = taken[: next((at + 1 for at in places if not taken[at].strip()), len(taken))]
+    end = len(taken)
     return whole.model_copy(
         update={
             "headings": [],  # the outline has them
             "outline": outlined(stored.document, len(lines)),
-            "content": "\n".join(kept).rstrip("\n"),
+            "content": "\n".join(taken).rstrip("\n"),
             "line_end": end,
             "truncated": True,
             "next_line": end + 1 if end < len(lines) else None,
@@ -420,17 +426,17 @@ def _cut(lines: Sequence[str], column: int, max_chars: int) -> tuple[list[str], 
 
     At least one; where that is longer by itself, with the column from which it goes on.
     """
-    kept: list[str] = []
+    taken: list[str] = []
     left = max_chars
     for line in lines:
-        shown = line if kept else line[column - 1 :]
-        if max_chars and kept and len(shown) >= left:
+        shown = line if taken else line[column - 1 :]
+        if max_chars and taken and len(shown) >= left:
             break
         if 0 < max_chars < len(shown):
             return [shown[:max_chars]], column + max_chars
-        kept.append(shown)
+        taken.append(shown)
         left -= len(shown) + 1
-    return kept, None
+    return taken, None
 
 
 class _Part(NamedTuple):

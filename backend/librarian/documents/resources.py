@@ -87,20 +87,20 @@ def instructions(reader: CatalogReader) -> str:
     )
     if not names:
         return f"{text}No products are indexed yet; list_products names those that have come meanwhile."
-    room = MAX_INSTRUCTIONS_LENGTH - len(text)
-    return f"{text}Products, with their number of documents:\n{_listed(names, products, room)}"
+    remaining = MAX_INSTRUCTIONS_LENGTH - len(text)
+    return f"{text}Products, with their number of documents:\n{_listed(names, products, remaining)}"
 
 
-def _listed(names: Sequence[str], products: Mapping[str, Mapping[str, int]], room: int) -> str:
+def _listed(names: Sequence[str], products: Mapping[str, Mapping[str, int]], remaining: int) -> str:
     """As many product names as fit into `room` characters together with their heading, as data; at most 20."""
     lines: list[str] = []
-    room -= 120  # the heading, the marks and how many more there are
+    remaining -= 120  # the heading, the marks and how many more there are
     for name in names[:20]:
         line = f"{inline(name)} ({sum(products[name].values())})"
-        if len(line) >= room:
+        if len(line) >= remaining:
             break
         lines.append(line)
-        room -= len(line) + 1
+        remaining -= len(line) + 1
     more = f"\nand {len(names) - len(lines)} more: list_products names them." if len(names) > len(lines) else ""
     return fenced("names", "\n".join(lines)) + more
 

@@ -12,7 +12,7 @@ from ..models import Candidate, Count, Email, Hit, MatchType, RetrieverStatus, S
 from . import addresses
 
 HEADINGS_SHOWN = 12  #: a result's outline is cut here; get_document has all
-LEGS = ("keyword", "semantic", "rerank", "hyde")
+RETRIEVERS = ("keyword", "semantic", "rerank", "hyde")
 
 
 def attachments(email: Email) -> list[schemas.AttachmentItem]:
@@ -163,7 +163,7 @@ def results(shown: Same, first_rank: int, build: Callable[..., schemas.Result]) 
 
 def envelope(outcome: SearchOutcome, count: Count, requested_mode: str, *, explain: bool = False) -> dict[str, Any]:
     """All of a search answer but its results."""
-    legs = {name: outcome.legs.get(name, RetrieverStatus("off")) for name in LEGS}
+    retrievers = {name: outcome.retrievers.get(name, RetrieverStatus("off")) for name in RETRIEVERS}
     return {
         "query": outcome.query.text,
         "mode": outcome.mode,
@@ -178,8 +178,10 @@ def envelope(outcome: SearchOutcome, count: Count, requested_mode: str, *, expla
         "not_mentioned_in": outcome.not_mentioned_in,
         "retrievers": schemas.Retrievers(
             **{
-                name: schemas.RetrieverStatus(status=leg.status, reason=leg.reason, ms=round(leg.ms, 1))
-                for name, leg in legs.items()
+                name: schemas.RetrieverStatus(
+                    status=retriever.status, reason=retriever.reason, ms=round(retriever.ms, 1)
+                )
+                for name, retriever in retrievers.items()
             }
         ),
         "coverage": schemas.Coverage(

@@ -231,8 +231,8 @@ def layout_notes(count: Count, failures: Sequence[Failure]) -> list[str]:
     if count.documents or count.emails or not reasons:
         return []
     if not loose:
-        told = ", ".join(f"{reason} {number}" for reason, number in reasons.most_common())
-        return [f"Nothing is indexed: all that is there is left out or can't be read ({told})."]
+        summary = ", ".join(f"{reason} {number}" for reason, number in reasons.most_common())
+        return [f"Nothing is indexed: all that is there is left out or can't be read ({summary})."]
     return [
         f"Nothing is indexed: {loose} file{' lies' if loose == 1 else 's lie'} directly in the root, and files count "
         "from {product}/ on. Move them into folders, or set docs.layout to flat (librarian serve --layout flat)."

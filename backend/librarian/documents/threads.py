@@ -15,7 +15,7 @@ HEAD = 60  #: characters that stand around a mail's headers, about
 _NAMED = re.compile(r"(?P<name>.*\S)\s*<(?P<address>[^<>]+)>")  #: as read: a comma or colon in a name parts nothing
 
 
-def thread_meant(reader: CatalogReader, name: str) -> str:
+def resolve_thread(reader: CatalogReader, name: str) -> str:
     """The thread that a name means: its id, or the Message-ID of a mail in it, or of one that its mails name."""
     message_id = name.strip("<> ")
     named = reader.mails(mentioning=[message_id])
@@ -32,13 +32,13 @@ def conversation(
     What they quote has up to half as many characters more. A mail that is longer by itself, and quotes that are, are
     cut and say so. Raises `CallerError` for an offset behind the last mail.
     """
-    kept = _once(mails)
-    if offset >= len(kept):
-        hint = f"Use 0 to {len(kept) - 1}: next_offset of the part before."
-        raise CallerError(f"offset is {offset}; the conversation has {len(kept)} mails.", hint=hint)
+    unique = _once(mails)
+    if offset >= len(unique):
+        hint = f"Use 0 to {len(unique) - 1}: next_offset of the part before."
+        raise CallerError(f"offset is {offset}; the conversation has {len(unique)} mails.", hint=hint)
     emails: list[schemas.ThreadEmail] = []
     left = max_chars
-    for stored in kept[offset:]:
+    for stored in unique[offset:]:
         mail = _mail(stored.document)
         left -= _length(mail)
         if max_chars and left < 0 and emails:
@@ -54,11 +54,11 @@ def conversation(
     end = offset + len(emails)
     return schemas.ThreadResponse(
         thread_id=thread_id,
-        subject=_headers(kept[0].document).subject,
-        participants=_people(kept),
+        subject=_headers(unique[0].document).subject,
+        participants=_people(unique),
         emails=emails,
-        total=len(kept),
-        next_offset=end if end < len(kept) else None,
+        total=len(unique),
+        next_offset=end if end < len(unique) else None,
     )
 
 
@@ -90,18 +90,18 @@ def _length(mail: schemas.ThreadEmail) -> int:
     return HEAD + sum(map(len, alone)) + sum(len(name) + 2 for name in named)
 
 
-def _share(lengths: Sequence[int], room: int) -> int:
+def _share(lengths: Sequence[int], limit: int) -> int:
     """The most that each may have so that all together have `room`: short ones leave theirs to the others.
 
     >>> _share([10, 500, 300], 410), _share([10, 20], 100)
     (200, 90)
     """
-    share = room
+    share = limit
     for place, length in enumerate(sorted(lengths)):
-        share = room // (len(lengths) - place)
+        share = limit // (len(lengths) - place)
         if length > share:
             break
-        room -= length
+        limit -= length
     return share
 
 

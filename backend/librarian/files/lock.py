@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from ..errors import SetupError
 from .owned_folder import claim_index
 
-KEEPER: Final = "daemon.lock"  #: held for as long as a daemon owns the folder
+DAEMON: Final = "daemon.lock"  #: held for as long as a daemon owns the folder
 STARTING: Final = "starting.lock"  #: held by whoever is about to start a daemon, so that ten relays start one
 _POLL_S: Final = 0.02
 
@@ -36,7 +36,7 @@ class FolderLock:
     Raises `SetupError` where the folder is somebody else's, can't be written, or its file system knows no locks.
     """
 
-    def __init__(self, index: Path, name: str = KEEPER) -> None:
+    def __init__(self, index: Path, name: str = DAEMON) -> None:
         self.path = index / name
         self._file: int | None = None
 

@@ -65,11 +65,11 @@ def claim(folder: Path, kind: Kind) -> None:
 def require_own(folder: Path, kind: Kind) -> None:
     """Raises `SetupError` where the folder is somebody else's or of another kind; a missing or an empty one is free."""
     try:
-        foreign = not is_marked(folder, kind) and (is_own(folder) or any(_entries(folder)))
+        unmarked = not is_marked(folder, kind) and (is_own(folder) or any(_entries(folder)))
     except FileNotFoundError:
         return
     # asked again: another process may have made the folder meanwhile, and marks it before it writes anything else
-    if foreign and not is_marked(folder, kind) and (is_own(folder) or not kind.proves(folder)):
+    if unmarked and not is_marked(folder, kind) and (is_own(folder) or not kind.proves(folder)):
         raise SetupError(
             f"The folder {folder} isn't empty and Librarian didn't make it as its {kind.name} folder; nothing in it "
             "was changed.",
@@ -200,7 +200,7 @@ def json_object(path: Path) -> dict[str, object]:
 
 APPLICATION_ID: Final = 0x4C696272  #: "Libr", in the header of catalog.sqlite: tells it from any other SQLite file
 
-_MARKS = (("daemon.lock",), ("catalog.sqlite", "vectors.sqlite"))
+_INDEX_FILES = (("daemon.lock",), ("catalog.sqlite", "vectors.sqlite"))
 
 
 def is_index(folder: str) -> bool:
@@ -208,7 +208,7 @@ def is_index(folder: str) -> bool:
     is none."""
     if is_own(Path(folder)):
         return True
-    return any(all(os.path.lexists(os.path.join(folder, name)) for name in names) for names in _MARKS)
+    return any(all(os.path.lexists(os.path.join(folder, name)) for name in names) for names in _INDEX_FILES)
 
 
 def require_apart(root: str | os.PathLike[str], index: str | os.PathLike[str]) -> None:
@@ -233,10 +233,10 @@ def _is_unmarked_index(folder: Path) -> bool:
     an index holds (guide/upgrading.md)."""
     if _is_catalog(folder / "catalog.sqlite") or any(_is_lock(folder / name) for name in _LOCKS):
         return True
-    return all(is_own(each) or _is_kept(each) for each in list(folder.iterdir()))
+    return all(is_own(each) or _is_stored(each) for each in list(folder.iterdir()))
 
 
-def _is_kept(path: Path) -> bool:
+def _is_stored(path: Path) -> bool:
     if path.name == "crawls":
         return path.is_dir() and all(json_object(each).keys() >= _CRAWL for each in list(path.iterdir()))
     if path.name == "ranker.json":

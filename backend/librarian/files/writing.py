@@ -13,14 +13,14 @@ def write_whole(path: Path, text: str, *, mode: int | None = None) -> None:
 
     `mode`: permissions, where they aren't to be those of a new file. Raises `OSError` where it can't be written.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        beside.write_text(text, "utf-8")
+        temporary.write_text(text, "utf-8")
         if mode is not None:
-            beside.chmod(mode)
-        beside.replace(path)
+            temporary.chmod(mode)
+        temporary.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -67,7 +67,7 @@ class Listeners:
         return remove
 
 
-class Tally:
+class FileCounts:
     """Counts what an indexer tells as its observer, so that no report leaves out what the background has done."""
 
     _KINDS = ("added", "changed", "removed", "moved")
@@ -107,7 +107,7 @@ class IndexScheduler:
         watcher: MakeWatcher | None,
         *,
         listeners: Listeners,
-        tally: Tally,
+        tally: FileCounts,
         look_at_start: bool = True,
         leader: LeaderLock | None = None,
     ) -> None:

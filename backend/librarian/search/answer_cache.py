@@ -44,7 +44,7 @@ def normalised(text: str) -> str:
 
 def is_whole(outcome: SearchOutcome) -> bool:
     """Nothing that should have contributed was missing."""
-    return not outcome.degraded and all(leg.status != "failed" for leg in outcome.legs.values())
+    return not outcome.degraded and all(retriever.status != "failed" for retriever in outcome.retrievers.values())
 
 
 class ResultCache:

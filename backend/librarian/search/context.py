@@ -37,11 +37,11 @@ class SearchContext:
     meaning: VectorQuery | None = None
     names: tuple[str, ...] = ()  #: identifiers that decide the order
     told: KeywordFeatures | None = None  #: of the keyword leg's passages
-    legs: dict[str, RetrieverStatus] = field(default_factory=dict)
+    retrievers: dict[str, RetrieverStatus] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
 
-    def report(self, leg: str, ranking: Ranking) -> None:
-        self.legs[leg] = RetrieverStatus(ranking.status, ranking.reason, round(ranking.ms, 3))
+    def report(self, retriever: str, ranking: Ranking) -> None:
+        self.retrievers[retriever] = RetrieverStatus(ranking.status, ranking.reason, round(ranking.ms, 3))
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,7 +180,7 @@ class HybridSearchEngine:
                 total=len(shown),
                 capped=cut or judged.pool.more,
                 next_offset=None,
-                legs=run.legs,
+                retrievers=run.retrievers,
                 generation=reader.generation,
                 took_ms=0.0,
                 answerable=answerable,
@@ -274,7 +274,7 @@ class HybridSearchEngine:
 
     def _missing(self, run: SearchContext) -> Missing:
         """Names and rare words of a question that no document holds which the filters let through."""
-        if run.legs["keyword"].status == "failed":
+        if run.retrievers["keyword"].status == "failed":
             return Missing()
         names = self._hearing.names(run.query, run.columns, run.reader)
         languages, texts = run.columns.languages(), run.reader.texts
@@ -310,13 +310,13 @@ class HybridSearchEngine:
         """What was taken otherwise than typed, and what else to try where nothing is shown; of this only the nearest
         words where what is shown is unlikely to answer."""
         corrected = (*suggestions.excluding_alone(run.analyzed), *suggestions.corrected(run.corrected))
-        if shown and (answerable != "unlikely" or run.legs["keyword"].status == "failed"):
+        if shown and (answerable != "unlikely" or run.retrievers["keyword"].status == "failed"):
             return corrected
         nearest = suggestions.terms(self._hearing.nearest(run.query, run.analyzed, run.columns, run.reader.texts))
         nearest = (*corrected, *nearest)
         if shown:
             return nearest
-        left = run.legs["semantic"].status == "off" and self._semantic.configured
+        left = run.retrievers["semantic"].status == "off" and self._semantic.configured
         return suggestions.suggest(run.query, run.analyzed, nearest, run.reader, run.columns, meaning_left=left)
 
     @property
@@ -367,7 +367,9 @@ class HybridSearchEngine:
         heard = self._hearing.of(query, columns, reader.texts)
         run = SearchContext(query, budget, heard.query, reader, columns, columns.select(query.filters), query.mode)
         run.variants, run.corrected = [*heard.variants], heard.corrected
-        run.legs = {leg: RetrieverStatus("off", OFF.reason) for leg in ("keyword", "semantic", "rerank", "hyde")}
+        run.retrievers = {
+            retriever: RetrieverStatus("off", OFF.reason) for retriever in ("keyword", "semantic", "rerank", "hyde")
+        }
         if query.mode == "auto":
             analysis = self._router.judge(run.analyzed)
             run.mode = analysis.recommended_mode
@@ -547,9 +549,9 @@ class HybridSearchEngine:
                 lambda candidate: self._relevance(first, candidate),
                 run.budget,
             )
-        run.legs["rerank"] = second.leg
+        run.retrievers["rerank"] = second.retriever
         run.degraded += second.degraded
-        if second.leg.status != "ok":
+        if second.retriever.status != "ok":
             run.mode = "hybrid"
             return first
         return RankedCandidates(first.pool, second.candidates, second.scale)

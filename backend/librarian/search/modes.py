@@ -97,10 +97,13 @@ def by_rrf(pool: Candidates, k: int) -> LazyRanking:
     """
     passages = pool.passages
     doc_of = dict(zip(passages.chunk_ids.tolist(), passages.doc_ids.tolist(), strict=True))
-    legs = [ranking for ranking in (pool.keyword, pool.semantic, pool.hyde) if ranking.ids]
-    found: Fused = rrf([features.of_documents(leg, doc_of, floor=features.FLOOR[leg.source]) for leg in legs], k)
-    own = {chunk: score(why) for chunk, why in rrf(legs, k).items()}
-    strength = _strength(legs)
+    retrievers = [ranking for ranking in (pool.keyword, pool.semantic, pool.hyde) if ranking.ids]
+    found: Fused = rrf(
+        [features.of_documents(retriever, doc_of, floor=features.FLOOR[retriever.source]) for retriever in retrievers],
+        k,
+    )
+    own = {chunk: score(why) for chunk, why in rrf(retrievers, k).items()}
+    strength = _strength(retrievers)
     ids, owner = np.unique(passages.doc_ids, return_inverse=True)
     why = [(*found.get(doc, ()), ScorePart("evidence", None, strength, strength)) for doc in ids.tolist()]
     return _passages(
@@ -190,7 +193,7 @@ def _identifier(points: float) -> ScorePart:
     return ScorePart("identifier", None, 1.0, points)
 
 
-def _strength(legs: Sequence[Ranking]) -> float:
+def _strength(retrievers: Sequence[Ranking]) -> float:
     """How good the legs' best scores are, in 0–1."""
-    best = {leg.source: max(leg.scores, default=0.0) for leg in legs}
+    best = {retriever.source: max(retriever.scores, default=0.0) for retriever in retrievers}
     return math.fsum(best.values()) / len(best) if best else 0.0

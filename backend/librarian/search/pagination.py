@@ -163,9 +163,9 @@ def below(outcome: SearchOutcome) -> int:
     asked = outcome.query.mode
     lines = [*outcome.not_mentioned, *outcome.degraded, *(str(item["text"]) for item in outcome.suggestions)]
     lines += [
-        leg.reason
-        for name, leg in outcome.legs.items()
-        if leg.status == "failed" or (leg.reason and name == asked != outcome.mode)
+        retriever.reason
+        for name, retriever in outcome.retrievers.items()
+        if retriever.status == "failed" or (retriever.reason and name == asked != outcome.mode)
     ]
     if outcome.rewritten and outcome.rewritten["source"] != "spelling":  # which the suggestions tell
         lines.append(f"{outcome.rewritten['search_terms']} ({outcome.rewritten['source']})")

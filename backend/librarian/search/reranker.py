@@ -29,7 +29,7 @@ MODEL_SHARE = 0.7
 class RerankResult:
     """What the second look gave: the leg's report, and where it is `ok` the candidates on the scale that is named."""
 
-    leg: RetrieverStatus
+    retriever: RetrieverStatus
     candidates: Sequence[Candidate] = ()
     scale: str = "rerank"
     degraded: tuple[str, ...] = ()

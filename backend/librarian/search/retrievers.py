@@ -241,8 +241,8 @@ class VectorRetriever:
 class VectorQuery:
     """One question as a vector, asked of one store. For one thread."""
 
-    def __init__(self, leg: VectorRetriever, asked: VectorRequest) -> None:
-        self._leg = leg
+    def __init__(self, retriever: VectorRetriever, asked: VectorRequest) -> None:
+        self._leg = retriever
         self._asked = asked
         self._store: VectorStore | None = None
 

@@ -12,6 +12,7 @@ from ..models import (
     Count,
     Document,
     Failure,
+    FileCounts,
     Filters,
     HalfVectors,
     Ids,
@@ -26,7 +27,6 @@ from ..models import (
     StoredChunk,
     StoredDocument,
     StoredMail,
-    Tally,
     Vector,
 )
 
@@ -145,7 +145,7 @@ class Columns(Protocol):
     def languages(self) -> tuple[str, ...]:
         """Languages that documents are written in, most frequent first."""
 
-    def tally(self, kind: Kind) -> Tally:
+    def tally(self, kind: Kind) -> FileCounts:
         """What filters on documents of this kind may choose from."""
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import CallerError
-from ..models import Filters, Ids, Kind, Selection, Tally
+from ..models import FileCounts, Filters, Ids, Kind, Selection
 from ..text.changelogs import is_changelog
 from ..text.characters import caseless, unaccented
 from .counts import tally
@@ -203,7 +203,7 @@ class LoadedColumns:
         known = [name for name, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if name]
         return tuple(dict.fromkeys([*known, "en"] if counts[""] else known))
 
-    def tally(self, kind: Kind) -> Tally:
+    def tally(self, kind: Kind) -> FileCounts:
         """What filters on documents of this kind may choose from."""
         chosen = np.isin(self.arrays.codes["kind"], self.arrays.vocabularies["kind"].codes([kind]))
         names = {name: vocabulary.names() for name, vocabulary in self.arrays.vocabularies.items()}

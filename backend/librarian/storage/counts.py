@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import numpy.typing as npt
 
-from ..models import Ids, Tally
+from ..models import FileCounts, Ids
 from .rows import NO_DATE
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -20,7 +20,7 @@ def tally(
     names: Mapping[str, Sequence[str]],
     tagged: npt.NDArray[np.int32],
     modified: Ids,
-) -> Tally:
+) -> FileCounts:
     """Values and numbers of the chosen documents.
 
     Args:
@@ -31,7 +31,7 @@ def tally(
         modified: microseconds since 1970 of each document, `NO_DATE` without one.
     """
     dates = modified[chosen & (modified != NO_DATE)]
-    return Tally(
+    return FileCounts(
         documents=int(np.count_nonzero(chosen)),
         products=_pairs(codes["product"][chosen], codes["component"][chosen], names),
         file_types=_counts(codes["file_type"][chosen], names["file_type"]),

@@ -147,7 +147,7 @@ def _logit(share: float) -> float:
 
 KEY = "calibration"
 #: Smaller libraries keep the shipped curves: what few pages say about strangers' questions is chance.
-FEWEST_PASSAGES = 200
+MIN_PASSAGES = 200
 OWN_ASKED = 60
 
 
@@ -196,7 +196,7 @@ class CalibrationTraining:
         with self._catalog.read() as reader:
             basis, fitted = reader.meta(f"{KEY} basis"), reader.meta(f"{KEY} passages", "0")
             passages = reader.count().chunks
-        if passages < FEWEST_PASSAGES or not self._complete():
+        if passages < MIN_PASSAGES or not self._complete():
             return False
         return basis != self._basis() or own_questions.is_another(passages, int(fitted))
 

@@ -53,7 +53,7 @@ def build_app(
     rate_limit: int | None = None,
     version: str = "",
     limits: ResultLimits = ResultLimits(),
-    door: McpServer | LazyMcpServer | None = None,
+    mcp_server: McpServer | LazyMcpServer | None = None,
 ) -> FastAPI:
     """The web application over `library`; its lifespan runs the MCP door, so serve it with lifespan on.
 
@@ -68,11 +68,11 @@ def build_app(
         door: one that other transports share; built here where absent. Must not be running yet.
     """
     handle = LibraryHandle.of(library)
-    if door is None:
+    if mcp_server is None:
         from ..api.mcp_transports import McpServer  # the SDK takes a while to import
 
-        door = McpServer(handle, limits=limits, version=version)
-    metrics, mcp = Metrics(), door
+        mcp_server = McpServer(handle, limits=limits, version=version)
+    metrics, mcp = Metrics(), mcp_server
     mcp.observe = metrics
 
     @contextlib.asynccontextmanager
@@ -130,6 +130,6 @@ def build_app(
         probes=(*HEALTH, READY),
     )
     app.add_middleware(Guard, rules=rules, made=partial(setattr, app.state, "guard"))
-    app.state.door = mcp
+    app.state.mcp_server = mcp
     app.state.rules = rules
     return app

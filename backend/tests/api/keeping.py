@@ -19,7 +19,7 @@ from librarian.files.lock import FolderLock
 
 
 @contextlib.contextmanager
-def kept(index: Path, desk: Any, door: McpServer | None = None) -> Iterator[Path]:
+def stored(index: Path, desk: Any, door: McpServer | None = None) -> Iterator[Path]:
     """`desk` as the daemon of `index`; with `door`, one that runs elsewhere already."""
     lock = FolderLock(index)
     if not lock.acquire(version=__version__):  # a library that was opened in this process owns its folder
@@ -35,7 +35,7 @@ def kept(index: Path, desk: Any, door: McpServer | None = None) -> Iterator[Path
             version=__version__,
             handle=CommandApi(LibraryHandle.of(desk)),
             serve_mcp=own.serve_lines,
-            on_retire=stop.set,
+            on_shut_down=stop.set,
         )
         async with own.run() if door is None else contextlib.nullcontext(), host:
             loops.append(asyncio.get_running_loop())

@@ -19,7 +19,7 @@ import pytest
 
 from librarian.schemas import TOOLSETS
 from tests.api.fake_library import FakeLibrary
-from tests.api.keeping import kept
+from tests.api.keeping import stored
 from tests.api.raw_host import BACKEND, RawHost
 
 SCRIPT = BACKEND.parent / "scripts" / "bundle.py"
@@ -68,7 +68,7 @@ def test_the_bundle_starts_what_it_promises(tmp_path: Path) -> None:
     index = tmp_path / "my index"
     index.mkdir()
     started = command(extension, manifest, program=program, documents=tmp_path, index=index)
-    with kept(index, FakeLibrary()), RawHost(started) as host:
+    with stored(index, FakeLibrary()), RawHost(started) as host:
         assert host.initialize()["result"]["serverInfo"]["name"] == "librarian"
         tools = [tool["name"] for tool in host.ask("tools/list")["result"]["tools"]]
         assert tools == [tool["name"] for tool in manifest["tools"]] == [tool.name for tool in TOOLSETS["default"]]

@@ -27,7 +27,7 @@ from librarian.library import Librarian
 from librarian.schemas import TOOLSETS, ResponseModel
 from librarian.web.app import build_app
 from tests.api.clients import ERAS, WAYS, connected, run
-from tests.api.keeping import kept
+from tests.api.keeping import stored
 from tests.api.raw_host import RawHost, relay
 from tests.api.serving import served
 
@@ -61,7 +61,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     settings: dict[str, object] = {"embeddings.enabled": False, "logging.level": "ERROR"}
     with Librarian.open(root=folder / "docs", index=folder / "index", **settings) as library:
         door = McpServer(library, version="1.2.3")
-        with served(build_app(library, door=door)) as url, kept(library.index, library, door):
+        with served(build_app(library, door=door)) as url, stored(library.index, library, door):
             with RawHost(relay(library.root, library.index)) as host:
                 host.initialize()
                 yield Place(library, door, url, host)

@@ -33,8 +33,8 @@ _SEEN = re.compile(rf"<\s*(/?)\s*({'|'.join(FENCES)})\b")
 
 def marks(text: str) -> list[tuple[str, str]]:
     """(slash or nothing, name) of every mark that a lenient reader sees."""
-    kept = "".join(c for c in _WIDTHLESS.sub("", text) if unicodedata.category(c) not in ("Cf", "Cc") or c in "\n\t")
-    return _SEEN.findall(unicodedata.normalize("NFKC", kept).lower())
+    stored = "".join(c for c in _WIDTHLESS.sub("", text) if unicodedata.category(c) not in ("Cf", "Cc") or c in "\n\t")
+    return _SEEN.findall(unicodedata.normalize("NFKC", stored).lower())
 
 
 def spelled(name: str, form: str, hidden: str, place: int) -> str:
@@ -63,8 +63,8 @@ def test_no_character_at_any_place_hides_a_mark() -> None:
 
 
 def test_a_tag_that_only_begins_like_a_mark_stays() -> None:
-    kept = "<documentation> </errors> <name> <notes-app/> a<b <threads>"
-    assert escaped(kept).replace("\\", "") == kept
+    stored = "<documentation> </errors> <name> <notes-app/> a<b <threads>"
+    assert escaped(stored).replace("\\", "") == stored
     assert escaped("<documentation> </errors> <name> <threads>") == "<documentation> </errors> <name> <threads>"
 
 

@@ -22,7 +22,7 @@ from librarian.web.app import build_app
 from tests.api.clients import run
 from tests.api.conformance import with_fixtures
 from tests.api.fake_library import FakeLibrary
-from tests.api.keeping import kept
+from tests.api.keeping import stored
 from tests.api.raw_host import relay
 from tests.api.serving import served
 from tests.api.test_bundle import bundle, unpacked
@@ -50,7 +50,7 @@ def url() -> Iterator[str]:
 def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     """What starts a relay to a running daemon."""
     index, root = tmp_path_factory.mktemp("kept"), tmp_path_factory.mktemp("root")
-    with kept(index, FakeLibrary()):
+    with stored(index, FakeLibrary()):
         yield relay(root, index)
 
 

@@ -35,10 +35,10 @@ from librarian.daemon import address as addresses
 from librarian.daemon import client, client_log
 from librarian.daemon.launcher import LOG
 from librarian.errors import SetupError
-from librarian.files.lock import KEEPER, FolderLock
+from librarian.files.lock import DAEMON, FolderLock
 from librarian.files.owned_folder import claim_index
 from tests.api.fake_library import FakeLibrary
-from tests.api.keeping import kept as keeping
+from tests.api.keeping import stored as keeping
 from tests.api.raw_host import BACKEND, RawHost, relay
 
 PATIENCE_S = 180.0  #: matters only where something is wrong
@@ -75,7 +75,7 @@ class Library:
     @property
     def keeper(self) -> int:
         """The daemon's process; 0 where there is none."""
-        holder = FolderLock(self.index, KEEPER).holder()
+        holder = FolderLock(self.index, DAEMON).holder()
         return holder.pid if holder else 0
 
 
@@ -83,17 +83,17 @@ class Library:
 def library(tmp_path: Path) -> Iterator[Library]:
     made = Library(tmp_path)
     yield made
-    client.retire(made.index)
+    client.shut_down_daemon(made.index)
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     """A library whose daemon runs."""
     made = Library(tmp_path_factory.mktemp("kept"))
     with made.host() as host:
         host.initialize()
         yield made
-    client.retire(made.index)
+    client.shut_down_daemon(made.index)
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
@@ -134,16 +134,16 @@ def test_serve_with_the_transport_stdio_is_a_host_s_server(library: Library) -> 
     assert "MCP is spoken over stdin and stdout" in host.stderr
 
 
-def test_two_libraries_lie_side_by_side(kept: Library, tmp_path: Path) -> None:
+def test_two_libraries_lie_side_by_side(stored: Library, tmp_path: Path) -> None:
     other = Library(tmp_path, {"flask/web/tokens.md": "# Tokens\n\nFlask signs its tokens.\n"})
     try:
-        with kept.host() as one, other.host() as two:
+        with stored.host() as one, other.host() as two:
             for host, name in ((one, "ray/core/tokens.md"), (two, "flask/web/tokens.md")):
                 host.initialize()
                 assert set(found(host.call("search_documentation", query="tokens"))) == {name}
-        assert kept.keeper != other.keeper
+        assert stored.keeper != other.keeper
     finally:
-        client.retire(other.index)
+        client.shut_down_daemon(other.index)
 
 
 def test_a_keeper_killed_in_mid_request_fails_it_and_the_next_is_answered(library: Library) -> None:
@@ -290,7 +290,7 @@ def test_keepers_that_make_way_while_they_open_fail_no_request(library: Library)
         asking = threading.Thread(target=lambda: asked.extend(asked_until(ended, host)))
         asking.start()
         for _ in range(2):  # the second is just opening its library
-            until(lambda: client.retire(library.index), "a daemon to retire")
+            until(lambda: client.shut_down_daemon(library.index), "a daemon to retire")
         ended.set()
         asking.join()
     assert asked
@@ -307,7 +307,7 @@ def test_an_index_does_not_answer_for_another_root(library: Library) -> None:
         assert found(host.call("search_documentation", query="storage"))
         with pytest.raises(SetupError, match="belongs to the library in"):  # the daemon that runs
             client.call(library.index, "search_documentation", {"query": "storage"}, root=other, config=config)
-    client.retire(library.index)
+    client.shut_down_daemon(library.index)
     with pytest.raises(SetupError, match="belongs to the library in"):  # and one that is started for it
         client.call(library.index, "search_documentation", {"query": "storage"}, root=other, config=config)
 
@@ -339,7 +339,7 @@ def test_a_keeper_that_runs_does_not_answer_for_the_root_that_the_settings_name_
     with pytest.raises(SetupError, match="belongs to the library in"):
         mine.ask("search_documentation", query="storage")
     monkeypatch.delenv("DOCS_ROOT_PATH")
-    client.retire(library.index)
+    client.shut_down_daemon(library.index)
     settle(other)
     assert hers.ask("search_documentation", query="storage")["results"]  # starts a daemon for a root that was named
     assert mine.ask("search_documentation", query="storage")["results"]  # and needn't name it again
@@ -415,20 +415,20 @@ def test_what_a_host_cancels_stops_and_progress_comes_before_it(tmp_path: Path) 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_start_costs_little_and_a_relay_next_to_nothing(kept: Library, tmp_path: Path) -> None:
+def test_a_start_costs_little_and_a_relay_next_to_nothing(stored: Library, tmp_path: Path) -> None:
     """Seconds of the processor, for those of the clock depend on what else runs; figures: `benchmarks/relays.py`."""
     library = Library(tmp_path)
     try:
         with library.host() as host:  # the first start of all reads the library before it can introduce it
             host.initialize()
             host.call("list_products")
-        client.retire(library.index)
+        client.shut_down_daemon(library.index)
         with library.host() as host:
             host.initialize()
             assert processor_s(library.keeper) < 2  # measured 0.8 s; on a machine with ten times too much to do, 1.2 s
     finally:
-        client.retire(library.index)
-    with kept.host() as host:
+        client.shut_down_daemon(library.index)
+    with stored.host() as host:
         host.initialize()
         host.call("search_documentation", query="tokens")
         assert processor_s(host.process.pid) < 0.2

@@ -23,7 +23,7 @@ import httpx
 import pytest
 
 from librarian import __version__
-from librarian.api.library_handle import KEPT, LibraryHandle
+from librarian.api.library_handle import INTRODUCTION, LibraryHandle
 from librarian.cli import main
 from librarian.daemon import address, client
 from librarian.daemon.client import served_at
@@ -64,7 +64,7 @@ def beside(work: Callable[[], Any], index: Path) -> tuple[threading.Thread, list
             outcome.append(work())
         except Exception as error:  # the server has to end in any case
             outcome.append(error)
-        client.retire(index, timeout_s=PATIENCE_S)
+        client.shut_down_daemon(index, timeout_s=PATIENCE_S)
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -86,7 +86,7 @@ def test_a_keeper_answers_over_the_socket_until_it_is_asked_to_end(settings: Set
     thread.join(PATIENCE_S)
     assert outcome == [["ray/core/tokens.md", 1, ""]]
     assert address.read(index) is None
-    assert "ray" in (index / KEPT).read_text("utf-8")
+    assert "ray" in (index / INTRODUCTION).read_text("utf-8")
 
 
 def test_a_server_answers_over_http_and_says_where(settings: Settings) -> None:
@@ -242,8 +242,8 @@ def test_the_introduction_is_kept_for_the_next_start(tmp_path: Path) -> None:
     assert later.introduced
     assert later.instructions() == "Ask about ray."
     assert LibraryHandle(tmp_path / "gone").introduced is False
-    kept = tmp_path / KEPT
-    kept.write_text(kept.read_text("utf-8").replace(__version__, "0.0.0"), "utf-8")
+    stored = tmp_path / INTRODUCTION
+    stored.write_text(stored.read_text("utf-8").replace(__version__, "0.0.0"), "utf-8")
     assert LibraryHandle(tmp_path).introduced is False, "another version may say it otherwise"
 
 

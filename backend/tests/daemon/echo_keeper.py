@@ -73,21 +73,21 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, silen
 
 
 def handle(
-    verb: str, arguments: Mapping[str, Any], progress: Callable[[Mapping[str, Any]], None], cancelled: Event
+    operation: str, arguments: Mapping[str, Any], progress: Callable[[Mapping[str, Any]], None], cancelled: Event
 ) -> Mapping[str, Any]:
-    if verb == "missing":
+    if operation == "missing":
         raise NotFound("No document 'x'.", hint="Nearest: 'y'.")
-    if verb == "bug":
+    if operation == "bug":
         raise ZeroDivisionError("by zero")
-    if verb == "count":
+    if operation == "count":
         for number in range(arguments["to"]):
             progress({"done": number + 1})
-    if verb == "wait":
+    if operation == "wait":
         cancelled.wait(60)
         Path(arguments["file"]).write_text("cancelled")
-    if verb == "die":
+    if operation == "die":
         os._exit(9)
-    return {"verb": verb, "arguments": dict(arguments), "pid": os.getpid(), "command": sys.argv[1:]}
+    return {"verb": operation, "arguments": dict(arguments), "pid": os.getpid(), "command": sys.argv[1:]}
 
 
 async def keep(index: Path, idle_s: float) -> None:
@@ -98,7 +98,7 @@ async def keep(index: Path, idle_s: float) -> None:
         version=VERSION,
         handle=handle,
         serve_mcp=serve_mcp,
-        on_retire=ended.set,
+        on_shut_down=ended.set,
         on_idle=ended.set,
         idle_timeout_s=idle_s,
         role=role,  # type: ignore[arg-type]

@@ -21,9 +21,9 @@ from librarian.errors import Busy, LibrarianError, NotFound, SetupError, SourceE
 from tests.daemon.processes import keeper_of, until
 
 
-def call(library: Library, verb: str, **more: Any) -> dict[str, Any]:
+def call(library: Library, operation: str, **more: Any) -> dict[str, Any]:
     arguments = more.pop("arguments", {})
-    return client.call(library.index, verb, arguments, library=library, **more)
+    return client.call(library.index, operation, arguments, library=library, **more)
 
 
 def test_a_verb_is_answered_by_a_keeper_that_is_started_for_it(library: Library) -> None:
@@ -34,9 +34,9 @@ def test_a_verb_is_answered_by_a_keeper_that_is_started_for_it(library: Library)
     welcome = keeper_of(library.index)
     assert welcome is not None
     assert (welcome.pid, welcome.role) == (first["pid"], "background")
-    assert client.retire(library.index)
+    assert client.shut_down_daemon(library.index)
     assert keeper_of(library.index) is None
-    assert not client.retire(library.index)
+    assert not client.shut_down_daemon(library.index)
 
 
 def unused(library: Library) -> bool:

@@ -40,9 +40,9 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 def handle(
-    verb: str, arguments: Mapping[str, Any], progress: Callable[[Mapping[str, Any]], None], gone: Event
+    operation: str, arguments: Mapping[str, Any], progress: Callable[[Mapping[str, Any]], None], gone: Event
 ) -> Mapping[str, Any]:
-    match verb:
+    match operation:
         case "missing":
             raise NotFound("No document 'x'.", hint="Nearest: 'y'.")
         case "bug":
@@ -54,7 +54,7 @@ def handle(
         case "wait":
             assert gone.wait(30)
             cancelled.set()
-    return {"verb": verb, **arguments}
+    return {"verb": operation, **arguments}
 
 
 @asynccontextmanager
@@ -76,10 +76,10 @@ async def connected(host: Host, kind: str, *, limit: int = 1 << 20) -> AsyncIter
             await writer.wait_closed()
 
 
-async def ask(streams: Streams, verb: str, ident: int = 1, **arguments: Any) -> list[dict[str, Any]]:
+async def ask(streams: Streams, operation: str, ident: int = 1, **arguments: Any) -> list[dict[str, Any]]:
     """Progress and answer of one verb."""
     reader, writer = streams
-    writer.write(json.dumps({"id": ident, "verb": verb, "arguments": arguments}).encode() + b"\n")
+    writer.write(json.dumps({"id": ident, "verb": operation, "arguments": arguments}).encode() + b"\n")
     answers: list[dict[str, Any]] = []
     while not answers or "progress" in answers[-1]:
         answers.append(json.loads(await reader.readline()))
@@ -100,7 +100,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_sixteen_relays_with_two_hundred_messages_each_get_every_answer(folder: Path) -> None:
-    async def relay(host: Host, number: int) -> None:
+    async def bridge(host: Host, number: int) -> None:
         async with connected(host, "mcp") as (reader, writer):
             assert json.loads(await reader.readline())["librarian"]["version"] == "1.0"
             sent = [f'{{"relay":{number},"message":{n},"padding":"{"x" * n * 20}"}}\n'.encode() for n in range(200)]
@@ -110,7 +110,7 @@ def test_sixteen_relays_with_two_hundred_messages_each_get_every_answer(folder: 
 
     async def test() -> None:
         async with hosting(folder) as host:
-            await asyncio.gather(*(relay(host, number) for number in range(16)))
+            await asyncio.gather(*(bridge(host, number) for number in range(16)))
 
     run(test())
 
@@ -253,7 +253,7 @@ def test_socket_and_address_are_for_this_user_alone(folder: Path) -> None:
 def test_it_is_asked_to_retire_once_and_says_farewell(folder: Path) -> None:
     async def test() -> None:
         asked: list[bool] = []
-        async with hosting(folder, on_retire=lambda: asked.append(True), url="http://x", role="serve") as host:
+        async with hosting(folder, on_shut_down=lambda: asked.append(True), url="http://x", role="serve") as host:
             async with connected(host, "mcp") as (reader, _):
                 assert json.loads(await reader.readline())["librarian"]["url"] == "http://x"
                 for _ in range(2):
@@ -373,7 +373,7 @@ def test_nothing_is_kept_of_who_has_left(folder: Path) -> None:
 
 
 def test_a_host_that_does_not_listen_has_no_address(folder: Path) -> None:
-    host = Host(folder, version="1", handle=handle, serve_mcp=echo, on_retire=lambda: None)
+    host = Host(folder, version="1", handle=handle, serve_mcp=echo, on_shut_down=lambda: None)
     with pytest.raises(RuntimeError, match="doesn't listen"):
         _ = host.address
     asyncio.run(host.close())

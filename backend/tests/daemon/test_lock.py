@@ -20,7 +20,7 @@ import pytest
 import librarian
 from librarian.daemon import address
 from librarian.daemon.handshake import greet
-from librarian.daemon.launcher import Library, connect, retire, take_over
+from librarian.daemon.launcher import Library, connect, replace_daemon, shut_down_daemon
 from librarian.errors import SetupError, Unavailable
 from librarian.files.lock import FolderLock, Holder
 from tests.daemon.processes import BACKEND, PATIENCE_S, keeper_of, until
@@ -225,7 +225,7 @@ def test_a_dead_address_leads_nowhere(tmp_path: Path) -> None:
     address.publish(tmp_path, where)
     server.close()
     assert keeper_of(tmp_path) is None
-    assert not retire(tmp_path)
+    assert not shut_down_daemon(tmp_path)
     with pytest.raises(ConnectionRefusedError):
         greet(where, "ping", "1")
 
@@ -255,7 +255,7 @@ def test_taking_over_ends_the_keeper_and_holds_its_lock(library: Library, index:
     connect(library, "ping").lines.close()
     first = address.read(index)
     assert first is not None
-    lock = take_over(index, version="2.0")
+    lock = replace_daemon(index, version="2.0")
     try:
         assert lock.holder() == Holder(os.getpid(), "2.0")
         assert address.read(index) is None
@@ -269,13 +269,13 @@ def test_a_holder_that_does_not_let_go_is_named(index: Path) -> None:
     lock.acquire(version="1")
     try:
         with pytest.raises(Unavailable, match=f"{os.getpid()}"):
-            take_over(index, version="2", timeout_s=0.1)
+            replace_daemon(index, version="2", timeout_s=0.1)
     finally:
         lock.release()
 
 
 def test_a_free_folder_is_taken_at_once(index: Path) -> None:
-    lock = take_over(index, version="2")
+    lock = replace_daemon(index, version="2")
     assert lock.held
     lock.release()
     until(lambda: lock.holder() is None, "letting go")

@@ -28,7 +28,7 @@ from librarian.daemon import address, client, launcher
 from librarian.daemon.launcher import Library, connect
 from librarian.daemon.stdio_bridge import LONGEST_LINE, StdioBridge, main, run
 from librarian.errors import Unavailable
-from librarian.files.lock import KEEPER, FolderLock
+from librarian.files.lock import DAEMON, FolderLock
 from librarian.files.owned_folder import claim_index
 from tests.daemon.conftest import StartRelay
 from tests.daemon.processes import BACKEND, ECHO, RelayProcess, keeper_of, until
@@ -40,9 +40,9 @@ def keeper_pid(index: Path) -> int:
     return found.pid
 
 
-def shake_hands(relay: RelayProcess) -> dict[str, Any]:
-    answer = relay.ask(0, "initialize", params={"protocolVersion": "2025-11-25"})
-    relay.send(None, "notifications/initialized")
+def shake_hands(bridge: RelayProcess) -> dict[str, Any]:
+    answer = bridge.ask(0, "initialize", params={"protocolVersion": "2025-11-25"})
+    bridge.send(None, "notifications/initialized")
     return answer
 
 
@@ -54,8 +54,8 @@ def dead(pid: int) -> bool:
         return True
 
 
-def test_a_host_is_answered_and_the_keeper_is_started(relay: StartRelay, index: Path) -> None:
-    one = relay()
+def test_a_host_is_answered_and_the_keeper_is_started(bridge: StartRelay, index: Path) -> None:
+    one = bridge()
     assert shake_hands(one)["result"]["method"] == "initialize"
     result = one.ask(1, "tools/list")["result"]
     assert result["seen"] == ["initialize", "notifications/initialized", "tools/list"]
@@ -64,8 +64,8 @@ def test_a_host_is_answered_and_the_keeper_is_started(relay: StartRelay, index: 
     assert one.left() == []
 
 
-def test_ten_relays_at_once_start_one_keeper(relay: StartRelay, index: Path) -> None:
-    relays = [relay() for _ in range(10)]
+def test_ten_relays_at_once_start_one_keeper(bridge: StartRelay, index: Path) -> None:
+    relays = [bridge() for _ in range(10)]
     for one in relays:
         one.send(0, "initialize")
     assert {one.receive()["result"]["pid"] for one in relays} == {keeper_pid(index)}
@@ -74,14 +74,14 @@ def test_ten_relays_at_once_start_one_keeper(relay: StartRelay, index: Path) -> 
 
 @pytest.mark.parametrize("before", [None, 0o644])
 def test_the_keepers_log_which_may_tell_of_questions_is_for_this_user_alone(
-    relay: StartRelay, index: Path, before: int | None
+    bridge: StartRelay, index: Path, before: int | None
 ) -> None:
     log = index / "daemon.log"
     if before is not None:
         claim_index(index)
         log.write_text("of an earlier version\n")
         log.chmod(before)
-    shake_hands(relay())
+    shake_hands(bridge())
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     assert log.read_text("utf-8").startswith("of an earlier" if before else "--- daemon started")
 
@@ -102,20 +102,20 @@ def test_a_log_that_grows_long_under_a_keeper_begins_anew(index: Path) -> None:
     assert (index / "other.log").stat().st_size == (1 << 20) + 101
 
 
-def test_two_libraries_lie_side_by_side(relay: StartRelay, index: Path, tmp_path: Path) -> None:
+def test_two_libraries_lie_side_by_side(bridge: StartRelay, index: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     try:
-        first, second = relay(), relay(at=other)
+        first, second = bridge(), bridge(at=other)
         assert shake_hands(first)["result"]["pid"] != shake_hands(second)["result"]["pid"]
     finally:
-        client.retire(other)
+        client.shut_down_daemon(other)
 
 
-def test_paths_with_blanks_and_a_configuration_reach_the_keeper(relay: StartRelay, index: Path) -> None:
+def test_paths_with_blanks_and_a_configuration_reach_the_keeper(bridge: StartRelay, index: Path) -> None:
     config = index.parent / "my config.json"
     config.write_text('{"docs": {"root_path": "my docs"}}')
-    shake_hands(relay("--config=my config.json", "--root", "the root"))
+    shake_hands(bridge("--config=my config.json", "--root", "the root"))
     command = client.call(index, "echo", {})["command"]
     assert command[1:] == ["--config", str(config), "--root", str(index.parent / "the root"), "--index", str(index)]
 
@@ -123,16 +123,16 @@ def test_paths_with_blanks_and_a_configuration_reach_the_keeper(relay: StartRela
 # -- its end -------------------------------------------------------------------------------------------------------
 
 
-def test_answers_that_are_due_come_before_it_ends(relay: StartRelay) -> None:
-    one = relay()
+def test_answers_that_are_due_come_before_it_ends(bridge: StartRelay) -> None:
+    one = bridge()
     for number in range(20):
         one.send(number, "tools/call", params={"size": 100_000})
     assert one.end() == 0
     assert [json.loads(line)["id"] for line in one.left()] == list(range(20))
 
 
-def test_it_ends_with_stdin_although_the_keeper_lives(relay: StartRelay, index: Path) -> None:
-    one = relay()
+def test_it_ends_with_stdin_although_the_keeper_lives(bridge: StartRelay, index: Path) -> None:
+    one = bridge()
     shake_hands(one)
     assert one.end() == 0
     assert keeper_of(index) is not None
@@ -155,8 +155,8 @@ def test_it_ends_where_the_host_no_longer_reads() -> None:
     os.close(writing)
 
 
-def test_nothing_but_protocol_is_on_stdout_whatever_a_library_prints(relay: StartRelay) -> None:
-    one = relay(environ={"NOISE": "1"})
+def test_nothing_but_protocol_is_on_stdout_whatever_a_library_prints(bridge: StartRelay) -> None:
+    one = bridge(environ={"NOISE": "1"})
     shake_hands(one)
     one.end()
     assert one.left() == []
@@ -169,9 +169,9 @@ def test_nothing_but_protocol_is_on_stdout_whatever_a_library_prints(relay: Star
 
 @pytest.mark.parametrize("death", ["kill", "die"])
 def test_a_keeper_that_dies_in_mid_request_fails_it_and_the_next_is_answered(
-    relay: StartRelay, index: Path, death: str
+    bridge: StartRelay, index: Path, death: str
 ) -> None:
-    one = relay()
+    one = bridge()
     shake_hands(one)
     one.ask(1, "logging/setLevel", params={"level": "debug"})
     one.ask(2, "resources/subscribe", params={"uri": "librarian://docs/a.md"})
@@ -199,12 +199,12 @@ def test_a_keeper_that_dies_in_mid_request_fails_it_and_the_next_is_answered(
     assert one.left() == []
 
 
-def test_an_unanswered_handshake_is_repeated_to_the_next_keeper(relay: StartRelay, index: Path) -> None:
-    other = relay()
+def test_an_unanswered_handshake_is_repeated_to_the_next_keeper(bridge: StartRelay, index: Path) -> None:
+    other = bridge()
     shake_hands(other)
     first = keeper_pid(index)
     os.kill(first, signal.SIGSTOP)
-    one = relay()
+    one = bridge()
     one.send(0, "initialize")
     os.kill(first, signal.SIGKILL)
     answer = one.receive()
@@ -212,8 +212,8 @@ def test_an_unanswered_handshake_is_repeated_to_the_next_keeper(relay: StartRela
     assert answer["result"]["pid"] != first
 
 
-def test_an_answer_to_a_dead_keepers_question_goes_nowhere(relay: StartRelay, index: Path) -> None:
-    one = relay()
+def test_an_answer_to_a_dead_keepers_question_goes_nowhere(bridge: StartRelay, index: Path) -> None:
+    one = bridge()
     shake_hands(one)
     one.send(1, "ask")
     assert one.receive()["method"] == "roots/list"
@@ -238,13 +238,13 @@ def test_an_answer_to_a_dead_keepers_question_goes_nowhere(relay: StartRelay, in
     assert "answer to q1" in one.ask(7, "tools/list")["result"]["seen"]
 
 
-def test_a_keeper_that_retires_hands_its_open_requests_to_the_next(relay: StartRelay, index: Path) -> None:
-    one = relay()
+def test_a_keeper_that_retires_hands_its_open_requests_to_the_next(bridge: StartRelay, index: Path) -> None:
+    one = bridge()
     shake_hands(one)
     first = keeper_pid(index)
     one.send("open", "silence-once")
     assert one.ask(1, "ping")["result"]["seen"][-1] == "ping"
-    assert client.retire(index)
+    assert client.shut_down_daemon(index)
     answer = one.receive()
     assert answer["id"] == "open"
     assert answer["result"]["seen"] == ["initialize", "notifications/initialized", "silence-once"]
@@ -253,10 +253,10 @@ def test_a_keeper_that_retires_hands_its_open_requests_to_the_next(relay: StartR
 
 
 def test_a_keeper_that_retires_during_the_handshake_is_followed_by_the_next(
-    relay: StartRelay, index: Path, tmp_path: Path
+    bridge: StartRelay, index: Path, tmp_path: Path
 ) -> None:
     shaken = tmp_path / "shaken"
-    one = relay(environ={"ECHO_MUTE": str(shaken)})
+    one = bridge(environ={"ECHO_MUTE": str(shaken)})
     shake_hands(one)
     first = keeper_pid(index)
     one.send("lost", "silence")
@@ -266,7 +266,7 @@ def test_a_keeper_that_retires_during_the_handshake_is_followed_by_the_next(
     one.send("open", "tools/list")
     until(lambda: shaken.read_text() == "..", "the second handshake")
     second = keeper_pid(index)
-    assert client.retire(index)
+    assert client.shut_down_daemon(index)
     answer = one.receive()
     assert answer["id"] == "open"
     assert answer["result"]["pid"] not in (first, second)
@@ -281,16 +281,16 @@ def test_a_line_that_meets_a_keepers_death_is_answered(library: Library) -> None
         answers.append(json.loads(line))
         assert go_on.wait(30)
 
-    relay = StdioBridge(library, write)
-    relay.forward(b'{"jsonrpc":"2.0","id":0,"method":"initialize"}\n')
+    bridge = StdioBridge(library, write)
+    bridge.forward(b'{"jsonrpc":"2.0","id":0,"method":"initialize"}\n')
     until(lambda: len(answers) == 1, "the handshake")
     pid = keeper_pid(library.index)
     os.kill(pid, signal.SIGKILL)
     until(lambda: dead(pid), "its death")
-    relay.forward(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')  # before the end of the connection was read
+    bridge.forward(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')  # before the end of the connection was read
     go_on.set()
     until(lambda: len(answers) == 2, "an answer")
-    relay.close()
+    bridge.close()
     assert answers[1]["id"] == 1
     assert "Send the request again" in answers[1]["error"]["message"]
 
@@ -303,24 +303,24 @@ def test_a_relay_says_where_other_settings_are_in_force_and_takes_those_of_later
     monkeypatch.setenv("ECHO_SETTINGS", "the server's")
     monkeypatch.setenv("ECHO_ROLE", "serve")
     connect(library, "ping").lines.close()
-    relay = StdioBridge(library._replace(settings="the host's"), lambda line: answers.append(json.loads(line)))
-    relay.open()
+    bridge = StdioBridge(library._replace(settings="the host's"), lambda line: answers.append(json.loads(line)))
+    bridge.open()
     assert "The settings in force are those that" in capsys.readouterr().err
     first = keeper_pid(library.index)
     os.kill(first, signal.SIGKILL)
-    until(lambda: dead(first) and relay_has_noticed(relay), "its death")
+    until(lambda: dead(first) and relay_has_noticed(bridge), "its death")
     monkeypatch.setenv("ECHO_SETTINGS", "changed since")
     monkeypatch.delenv("ECHO_ROLE")
     later = connect(library._replace(settings="changed since"), "ping")
     later.lines.close()
-    relay.forward(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')
+    bridge.forward(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')
     until(lambda: len(answers) == 1, "an answer")
-    relay.close()
+    bridge.close()
     assert answers[0]["result"]["pid"] == later.welcome.pid
 
 
-def relay_has_noticed(relay: StdioBridge) -> bool:
-    return relay._lines is None
+def relay_has_noticed(bridge: StdioBridge) -> bool:
+    return bridge._lines is None
 
 
 def test_where_one_keeper_after_the_other_makes_way_it_is_said(
@@ -328,25 +328,25 @@ def test_where_one_keeper_after_the_other_makes_way_it_is_said(
 ) -> None:
     answers: list[dict[str, Any]] = []
     monkeypatch.setattr(StdioBridge, "_repeat", lambda self, lines: False)
-    relay = StdioBridge(library, lambda line: answers.append(json.loads(line)))
-    relay.forward(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')
+    bridge = StdioBridge(library, lambda line: answers.append(json.loads(line)))
+    bridge.forward(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')
     assert "5 daemons have made way, one after another." in answers[0]["error"]["message"]
-    relay.close()
+    bridge.close()
 
 
 # -- daemons that don't work ---------------------------------------------------------------------------------------
 
 
-def test_a_wrong_configuration_is_the_answer_and_ends_with_78(relay: StartRelay) -> None:
-    one = relay(environ={"ECHO_MODE": "setup"})
+def test_a_wrong_configuration_is_the_answer_and_ends_with_78(bridge: StartRelay) -> None:
+    one = bridge(environ={"ECHO_MODE": "setup"})
     error = one.ask(0, "initialize")["error"]
     assert error == {"code": -32000, "message": "embeddings.model 'x' is unknown. Nearest: 'y'."}
     assert one.end() == 78
     assert "Nearest: 'y'" in one.errors()
 
 
-def test_a_keeper_that_crashes_while_starting_is_named_with_its_last_words(relay: StartRelay) -> None:
-    one = relay(environ={"ECHO_MODE": "crash"})
+def test_a_keeper_that_crashes_while_starting_is_named_with_its_last_words(bridge: StartRelay) -> None:
+    one = bridge(environ={"ECHO_MODE": "crash"})
     message = one.ask(0, "initialize")["error"]["message"]
     assert "out of luck" in message
     assert "daemon.log" in message
@@ -363,10 +363,10 @@ def test_a_keeper_that_hangs_gives_a_clear_answer(library: Library, monkeypatch:
         return connect(*given, **more)
 
     monkeypatch.setattr("librarian.daemon.stdio_bridge.connect", counted)
-    relay = StdioBridge(library, answers.append, greeting_s=0.2)
-    relay.open()
-    relay.forward(b'{"jsonrpc":"2.0","id":7,"method":"initialize"}\n')
-    relay.close()
+    bridge = StdioBridge(library, answers.append, reply_s=0.2)
+    bridge.open()
+    bridge.forward(b'{"jsonrpc":"2.0","id":7,"method":"initialize"}\n')
+    bridge.close()
     pid = keeper_pid(library.index)
     assert len(tries) == 1, "a line that came meanwhile waited once more"
     (answer,) = (json.loads(line) for line in answers)
@@ -375,31 +375,31 @@ def test_a_keeper_that_hangs_gives_a_clear_answer(library: Library, monkeypatch:
     os.kill(pid, signal.SIGKILL)
 
 
-def test_an_index_folder_that_cannot_be_written_is_named(tmp_path: Path, relay: StartRelay) -> None:
+def test_an_index_folder_that_cannot_be_written_is_named(tmp_path: Path, bridge: StartRelay) -> None:
     (tmp_path / "file").write_text("")
     folder = tmp_path / "file" / "index"
-    one = relay("--index", str(folder))
+    one = bridge("--index", str(folder))
     message = one.ask(0, "initialize")["error"]["message"]
     assert str(folder) in message
     assert "INDEX_PATH" in message
     assert one.end() == 78
 
 
-def test_what_a_dead_keeper_left_behind_is_no_obstacle(relay: StartRelay, index: Path) -> None:
-    one = relay()
+def test_what_a_dead_keeper_left_behind_is_no_obstacle(bridge: StartRelay, index: Path) -> None:
+    one = bridge()
     shake_hands(one)
     one.end()
     first = keeper_pid(index)
     os.kill(first, signal.SIGKILL)
     until(lambda: dead(first), "its death")
     assert address.read(index) is not None
-    assert shake_hands(relay())["result"]["pid"] != first
+    assert shake_hands(bridge())["result"]["pid"] != first
 
 
 def test_who_holds_the_folder_without_an_address_is_waited_for_and_followed(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = FolderLock(library.index, KEEPER)
+    other = FolderLock(library.index, DAEMON)
     looks: list[bool] = []
 
     def looking(*given: Any) -> Any:
@@ -421,7 +421,7 @@ def test_who_holds_the_folder_without_an_address_is_waited_for_and_followed(
 def test_a_keeper_that_ends_because_another_has_the_folder_is_no_failure(
     library: Library, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    other = FolderLock(library.index, KEEPER)
+    other = FolderLock(library.index, DAEMON)
     mark, gate = tmp_path / "started once", tmp_path / "gate"
     os.mkfifo(gate)
     ends_once_let = ("sh", "-c", f'if [ -e "{mark}" ]; then exec "$@"; else cat "{gate}"; touch "{mark}"; fi', "sh")
@@ -490,23 +490,23 @@ def test_none_is_started_where_that_is_not_wanted(library: Library) -> None:
 # -- its own words -------------------------------------------------------------------------------------------------
 
 
-def test_a_line_that_is_no_message_is_answered_and_the_next_one_works(relay: StartRelay) -> None:
-    one = relay()
+def test_a_line_that_is_no_message_is_answered_and_the_next_one_works(bridge: StartRelay) -> None:
+    one = bridge()
     one.send_line(b'\n[1, 2]\n{nonsense\n{"jsonrpc":"2.0","id":[1],"method":"ping"}\n')
     assert [one.receive()["error"]["code"] for _ in range(3)] == [-32700, -32700, -32600]
     assert shake_hands(one)["id"] == 0
 
 
-def test_a_line_without_bottom_ends_nothing(relay: StartRelay) -> None:
-    one = relay()
+def test_a_line_without_bottom_ends_nothing(bridge: StartRelay) -> None:
+    one = bridge()
     one.send_line(b"[" * 200_000 + b"\n")
     assert one.receive()["error"]["code"] == -32700
     assert shake_hands(one)["id"] == 0
 
 
-def test_a_message_that_is_too_long_is_refused_by_its_id_and_the_keeper_lives_on(relay: StartRelay) -> None:
+def test_a_message_that_is_too_long_is_refused_by_its_id_and_the_keeper_lives_on(bridge: StartRelay) -> None:
     assert LONGEST_LINE == LONGEST_TAKEN
-    one = relay()
+    one = bridge()
     pid = shake_hands(one)["result"]["pid"]
     error = one.ask(1, "tools/call", params={"text": "x" * LONGEST_LINE})["error"]
     assert error["code"] == -32600
@@ -532,12 +532,12 @@ def test_a_missing_configuration_file_ends_with_78(capsys: pytest.CaptureFixture
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_it_is_small_and_quick(relay: StartRelay) -> None:
-    shake_hands(relay())
+def test_it_is_small_and_quick(bridge: StartRelay) -> None:
+    shake_hands(bridge())
     times = []
     measured_for_coverage = any(name.startswith("COV") for name in os.environ)
     for _ in range(5):
-        one = relay()
+        one = bridge()
         shake_hands(one)
         times.append(sum(psutil.Process(one.process.pid).cpu_times()[:2]))
         status = Path(f"/proc/{one.process.pid}/status").read_text()

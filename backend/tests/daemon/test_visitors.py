@@ -40,7 +40,7 @@ def test_the_list_stays_short(tmp_path: Path) -> None:
     found = read(tmp_path)
     assert len(found) == MOST
     assert found[-1].name == "unknown"
-    assert max(len(visitor.name) for visitor in found) == 100
+    assert max(len(client_entry.name) for client_entry in found) == 100
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_list_that_cannot_be_read_counts_as_empty(tmp_path: Path, content: str
     (tmp_path / CLIENTS).write_text(content)
     assert read(tmp_path) == []
     ClientLog(tmp_path).note("a", "1")
-    assert [visitor.name for visitor in read(tmp_path)] == ["a"]
+    assert [client_entry.name for client_entry in read(tmp_path)] == ["a"]
 
 
 def test_a_folder_that_is_gone_is_logged_and_nothing_more(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

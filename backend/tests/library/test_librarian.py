@@ -309,7 +309,7 @@ def test_a_keeper_that_a_command_left_behind_makes_way(tmp_path: Path) -> None:
     assert mode() == "keyword"
     config.write_text('{"embeddings": {"enabled": false}, "search": {"mode": "hybrid"}}')
     assert mode() == "hybrid", "as the file says by then"
-    client.retire(tmp_path / ".librarian")
+    client.shut_down_daemon(tmp_path / ".librarian")
 
 
 def test_a_library_that_cannot_be_opened_lets_its_index_folder_go(tmp_path: Path) -> None:

@@ -206,12 +206,14 @@ def test_mails_that_only_pass_filters_are_told_without_a_score() -> None:
 
 
 def test_the_text_half_says_why_another_mode_ran() -> None:
-    legs = search_answer([]).retrievers.model_copy(
+    retrievers = search_answer([]).retrievers.model_copy(
         update={"rerank": schemas.RetrieverStatus(status="off", reason="no cross-encoder here")}
     )
     hits = [result(1)]
-    assert "No rerank: no cross-encoder here" in render(search_answer(hits, requested_mode="rerank", retrievers=legs))
-    assert "cross-encoder" not in render(search_answer(hits, requested_mode="auto", retrievers=legs))
+    assert "No rerank: no cross-encoder here" in render(
+        search_answer(hits, requested_mode="rerank", retrievers=retrievers)
+    )
+    assert "cross-encoder" not in render(search_answer(hits, requested_mode="auto", retrievers=retrievers))
 
 
 def test_the_text_half_tells_of_work_only_what_is_known() -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import psutil
 
 from librarian.daemon import client
-from librarian.files.lock import KEEPER, FolderLock
+from librarian.files.lock import DAEMON, FolderLock
 from librarian.library import Librarian
 from tests.api.raw_host import RawHost, relay
 from tests.reliability.running import Running, until
@@ -29,7 +29,7 @@ def hand_over(folder: Path, killed: Literal["daemon", "server", "both"], after_s
         try:
             host.initialize()
             assert _found(host)
-            holder = FolderLock(index, KEEPER).holder()
+            holder = FolderLock(index, DAEMON).holder()
             assert holder is not None
             keeper = psutil.Process(holder.pid)
             server = Running(folder, {"embeddings": {"enabled": False}})
@@ -46,7 +46,7 @@ def hand_over(folder: Path, killed: Literal["daemon", "server", "both"], after_s
         finally:
             if server is not None:
                 server.stop()
-            client.retire(index)
+            client.shut_down_daemon(index)
     with Librarian.open(root=docs, index=index, **{"embeddings.enabled": False}) as library:
         assert library.check().problems == []
         assert library.status().documents == files

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from librarian.indexing.scheduler import IndexScheduler, Listeners, Tally
+from librarian.indexing.scheduler import FileCounts, IndexScheduler, Listeners
 from tests.storage.library import Library
 
 
@@ -29,7 +29,9 @@ def library(tmp_path: Path) -> Iterator[Library]:
 
 
 def upkeep(library: Library) -> IndexScheduler:
-    return IndexScheduler(library.indexer, library.catalog, library.archive, None, listeners=Listeners(), tally=Tally())
+    return IndexScheduler(
+        library.indexer, library.catalog, library.archive, None, listeners=Listeners(), tally=FileCounts()
+    )
 
 
 def secretly(library: Library) -> None:

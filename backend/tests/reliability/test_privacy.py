@@ -111,4 +111,4 @@ def test_no_other_user_reads_index_or_log_of_a_keeper_or_asks_it(home: Path) -> 
         assert [mode(folder) for folder in (*folders, home / "index" / "keyword")] == [0o700] * 3
         assert {mode(path) & 0o077 for path in (home / "index").glob("*.sqlite*")} == {0}
     finally:
-        client.retire(home / "index")
+        client.shut_down_daemon(home / "index")

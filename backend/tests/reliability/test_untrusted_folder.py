@@ -136,7 +136,7 @@ def attack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attack]:
             yield made
         finally:
             with contextlib.suppress(LibrarianError):
-                client.retire(made.index, timeout_s=30)
+                client.shut_down_daemon(made.index, timeout_s=30)
 
 
 def write(path: Path, content: str) -> None:

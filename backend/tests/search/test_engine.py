@@ -49,7 +49,7 @@ def test_every_mode_puts_the_page_first_that_speaks_of_the_question(manual: Libr
     assert paths(outcome)[0] == "shop/api/deploy.md"
     assert outcome.mode in MODES
     assert outcome.mode != "auto"
-    assert set(outcome.legs) == {"keyword", "semantic", "rerank", "hyde"}
+    assert set(outcome.retrievers) == {"keyword", "semantic", "rerank", "hyde"}
     assert (outcome.routing is not None) == (mode == "auto")
 
 
@@ -436,8 +436,8 @@ def test_without_a_model_words_answer_and_the_answer_says_so(
     outcome = manual.engine(embedder=embedder).search(Query("deploy the shop", mode=mode))
     assert outcome.mode == "keyword"
     assert outcome.hits
-    assert outcome.legs["semantic"].status == status
-    assert word in outcome.legs["semantic"].reason
+    assert outcome.retrievers["semantic"].status == status
+    assert word in outcome.retrievers["semantic"].reason
     assert any(word in item for item in outcome.degraded)
 
 
@@ -445,7 +445,7 @@ def test_before_anything_is_embedded_words_answer(shelve: Callable[..., Library]
     outcome = shelve(embed=False).engine().search(Query("deploy the shop", mode="hybrid"))
     assert outcome.mode == "keyword"
     assert outcome.hits
-    assert "No passage is embedded" in outcome.legs["semantic"].reason
+    assert "No passage is embedded" in outcome.retrievers["semantic"].reason
 
 
 def test_keyword_mode_without_a_model_is_not_degraded(manual: Library) -> None:
@@ -466,7 +466,7 @@ def test_hyde_takes_the_callers_answer_and_shows_it(manual: Library) -> None:
 @pytest.mark.parametrize("question", ["how do I configure capacity?", "capacity"])
 def test_hyde_answers_short_questions_in_advance_for_whom_asks_for_it(manual: Library, question: str) -> None:
     outcome = manual.engine().search(Query(question, mode="hyde"))
-    assert (outcome.mode, outcome.legs["hyde"].status) == ("hyde", "ok")
+    assert (outcome.mode, outcome.retrievers["hyde"].status) == ("hyde", "ok")
     assert outcome.rewritten is not None
     assert outcome.rewritten["source"] == "template"
     assert paths(outcome)[0] == "shop/api/scaling.md"
@@ -475,8 +475,8 @@ def test_hyde_answers_short_questions_in_advance_for_whom_asks_for_it(manual: Li
 def test_hyde_is_skipped_for_identifiers_and_says_so(manual: Library) -> None:
     outcome = manual.engine().search(Query("max_replicas", mode="hyde"))
     assert outcome.mode == "hybrid"
-    assert outcome.legs["hyde"].status == "skipped"
-    assert "identifier" in outcome.legs["hyde"].reason
+    assert outcome.retrievers["hyde"].status == "skipped"
+    assert "identifier" in outcome.retrievers["hyde"].reason
     assert outcome.hits
 
 
@@ -485,7 +485,7 @@ def test_rerank_says_when_nothing_reaches_its_threshold(manual: Library) -> None
         Query("deploy the shop", mode="rerank")
     )
     assert outcome.mode == "hybrid"
-    assert outcome.legs["rerank"].status == "skipped"
+    assert outcome.retrievers["rerank"].status == "skipped"
     assert outcome.hits
 
 
@@ -588,7 +588,9 @@ def test_questions_of_stop_words_only_dont_fail(manual: Library) -> None:
     for mode in MODES:
         for text in ("how to", "?", "the", "--", '""', "-"):
             outcome = engine.search(Query(text, mode=mode))
-            assert {name for name, leg in outcome.legs.items() if leg.status == "failed"} == set(), text
+            assert {name for name, retriever in outcome.retrievers.items() if retriever.status == "failed"} == set(), (
+                text
+            )
             assert outcome.query.text == text
 
 
@@ -645,8 +647,8 @@ def test_quotes_that_no_index_can_look_for_are_left_aside_and_it_is_told(manual:
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])
 def test_a_question_of_stop_words_alone_is_told_so(manual: Library, mode: Mode) -> None:
     outcome = manual.engine().search(Query("how to do it", mode=mode))
-    assert outcome.legs["keyword"].status == "skipped"
-    assert outcome.legs["keyword"].reason == "only words that every text holds"
+    assert outcome.retrievers["keyword"].status == "skipped"
+    assert outcome.retrievers["keyword"].reason == "only words that every text holds"
     assert not any(said["kind"] == "term" for said in outcome.suggestions)
     if mode == "keyword":
         assert not outcome.hits

@@ -57,8 +57,8 @@ def test_best_and_further_passages_are_those_of_evidence(
     assert set(found.ids.tolist()) == set(doc_of.values())
     for name, floor, column in (("keyword", 0.0, 1), ("semantic", 0.25, 2)):
         own = {chunk: row[column] for chunk, row in enumerate(drawn, start=1)}
-        legs = ranking_of(name, {chunk: value for chunk, value in own.items() if value})
-        whole = features.of_documents(legs, doc_of, floor=floor)
+        retrievers = ranking_of(name, {chunk: value for chunk, value in own.items() if value})
+        whole = features.of_documents(retrievers, doc_of, floor=floor)
         sums = found.values[name] + found.values[f"{name}_further"]
         totals = dict(zip(found.ids.tolist(), sums.tolist(), strict=True))
         assert {doc: total for doc, total in totals.items() if total} == pytest.approx(

@@ -154,4 +154,4 @@ def test_where_the_keyword_index_fails_the_meaning_answers(pages: Library, monke
     outcome = found(pages, "what does -race do in tests")
     assert outcome.hits
     assert outcome.rewritten is None
-    assert outcome.legs["keyword"].status == "failed"
+    assert outcome.retrievers["keyword"].status == "failed"

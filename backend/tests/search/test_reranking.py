@@ -83,7 +83,7 @@ def hybrid(manual: Library) -> list[int]:
 def test_a_cross_encoder_orders_and_shows_its_logits(manual: Library) -> None:
     outcome = manual.engine(reranker=Given(Longest())).search(QUESTION)
     assert outcome.mode == "rerank"
-    assert outcome.legs["rerank"].status == "ok"
+    assert outcome.retrievers["rerank"].status == "ok"
     assert set(order(outcome)) == set(hybrid(manual))
     for hit in outcome.hits:
         (reason,) = (why for why in hit.candidate.why if why.source == "rerank")
@@ -110,8 +110,8 @@ def test_what_there_was_no_time_for_stays_behind_what_was_read(manual: Library) 
     question = Query(QUESTION.text, mode="rerank", max_results=3)
     outcome = manual.engine(reranker=Given(Longest(reads=3))).search(question)
     assert outcome.mode == "rerank"
-    assert outcome.legs["rerank"].status == "ok"
-    assert outcome.legs["rerank"].reason.startswith(f"3 of {outcome.total} candidates were scored within ")
+    assert outcome.retrievers["rerank"].status == "ok"
+    assert outcome.retrievers["rerank"].reason.startswith(f"3 of {outcome.total} candidates were scored within ")
     assert not outcome.degraded
     assert set(order(outcome)) == set(hybrid(manual)[:3])
     lengths = [len(hit.chunk.chunk.text) for hit in outcome.hits]
@@ -135,7 +135,7 @@ def test_a_passage_that_went_meanwhile_costs_no_other_its_judgement(manual: Libr
     gone = judged.candidates[0].chunk_id
     look = RerankStage(Given(Longest()), SearchOptions())
     second = look.rerank("x", judged.pool, judged.candidates, 5, 1, texts, lambda _: 0.5, Deadline())
-    assert second.leg.reason == "4 candidates were scored"
+    assert second.retriever.reason == "4 candidates were scored"
     assert {one.chunk_id for one in second.candidates} == {one.chunk_id for one in judged.candidates}
     assert [one.rerank_score for one in second.candidates if one.chunk_id == gone] == [None]
 
@@ -168,8 +168,8 @@ def test_without_the_model_hybrids_order_stays_and_it_is_said(
     options = SearchOptions(reranker=setting)  # type: ignore[arg-type]
     outcome = manual.engine(reranker=reranker, options=options).search(QUESTION)
     assert outcome.mode == "hybrid"
-    assert outcome.legs["rerank"].status == status
-    assert outcome.legs["rerank"].reason
+    assert outcome.retrievers["rerank"].status == status
+    assert outcome.retrievers["rerank"].reason
     assert any(item.startswith("rerank:") for item in outcome.degraded) is degraded
     assert order(outcome) == hybrid(manual)
 

@@ -36,8 +36,8 @@ class Engine:
 
     def search(self, query: Query, budget: Deadline) -> SearchOutcome:
         self.asked.append(query.text)
-        legs = {"keyword": RetrieverStatus("ok")}
-        return SearchOutcome(query, "hybrid", (), 0, None, legs, 1, 5.0, degraded=self.degraded)
+        retrievers = {"keyword": RetrieverStatus("ok")}
+        return SearchOutcome(query, "hybrid", (), 0, None, retrievers, 1, 5.0, degraded=self.degraded)
 
 
 class Cached:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from librarian.indexing.indexer import FileIndexer, IndexerOptions
 from librarian.indexing.scanner import FolderScanner
-from librarian.indexing.scheduler import IndexScheduler, Listeners, Tally
+from librarian.indexing.scheduler import FileCounts, IndexScheduler, Listeners
 from librarian.models import Filters, Vectors
 from librarian.parsing.chunking import StructureChunker
 from librarian.parsing.reader import FileReader
@@ -81,7 +81,7 @@ class Shared:
             self.archive,
             None,
             listeners=self.listeners,
-            tally=Tally(),
+            tally=FileCounts(),
             leader=self.leader,
         )
 

@@ -29,7 +29,7 @@ from librarian.errors import Unavailable
 from librarian.indexing.embedding_worker import EMBEDDINGS
 from librarian.indexing.index_log import Backoff, can_write
 from librarian.indexing.indexer import IndexerOptions
-from librarian.indexing.scheduler import IndexScheduler, Listeners, Tally
+from librarian.indexing.scheduler import FileCounts, IndexScheduler, Listeners
 from librarian.indexing.watcher import FileWatcher
 from tests.embeddings.fakes import FakeEmbedder
 from tests.storage.library import PATIENCE_S, Library, Refusing, Trap, wait_for
@@ -281,7 +281,7 @@ def test_whether_an_index_can_be_written_is_found_out_by_writing(library: Librar
 @pytest.mark.usefixtures("no_other_try")
 def test_a_look_that_was_asked_for_and_failed_is_made_up_for_by_itself(library: Library) -> None:
     upkeep = IndexScheduler(
-        library.indexer, library.catalog, library.archive, None, listeners=Listeners(), tally=Tally()
+        library.indexer, library.catalog, library.archive, None, listeners=Listeners(), tally=FileCounts()
     )
     fill_the_disk(library)
     upkeep.start()
@@ -309,7 +309,7 @@ def test_a_folder_that_cannot_be_watched_is_said_for_as_long_as_that_is_so(
         return FileWatcher(library.root, on_change, on_lost=on_lost, debounce_ms=10, polling=False, retry_s=0.05)
 
     upkeep = IndexScheduler(
-        library.indexer, library.catalog, library.archive, watching, listeners=Listeners(), tally=Tally()
+        library.indexer, library.catalog, library.archive, watching, listeners=Listeners(), tally=FileCounts()
     )
     with monkeypatch.context() as patched:
         patched.setattr(watcher_module, "kernel_events", unwatched)

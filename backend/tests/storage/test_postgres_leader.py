@@ -313,8 +313,8 @@ def test_a_library_in_postgres_answers_in_each_mode(tmp_path: Path) -> None:
         for mode in ("keyword", "semantic", "hybrid"):
             answer = library.search("Which card does a refund go to?", mode=mode)
             assert "shop/guides/returns.md" in {hit.file_path for hit in answer.results[:2]}
-        assert "ts_rank" in answer.legs.keyword.reason
-        assert "reciprocal rank fusion" in answer.legs.keyword.reason
+        assert "ts_rank" in answer.retrievers.keyword.reason
+        assert "reciprocal rank fusion" in answer.retrievers.keyword.reason
 
 
 @pytest.mark.parametrize(
