@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
 
 from pydantic import (
@@ -405,9 +406,12 @@ class CheckRequest(RequestModel):
     repair: Flag = False
 
 
+PathText = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, PurePath) else value)]
+
+
 class EvaluateRequest(RequestModel):
-    queries: str = ""
-    qrels: str = ""
+    queries: PathText = ""
+    qrels: PathText = ""
     modes: Annotated[tuple[Mode, ...], Field(min_length=1), BeforeValidator(_words)] = (
         "keyword",
         "semantic",

@@ -22,10 +22,17 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry(auto_describe=False)
         self._calls = Counter(
-            "librarian_calls", "Calls by interface, operation and outcome", ["interface", "operation", "outcome"], registry=self._registry
+            "librarian_calls",
+            "Calls by interface, operation and outcome",
+            ["interface", "operation", "outcome"],
+            registry=self._registry,
         )
         self._seconds = Histogram(
-            "librarian_call_seconds", "Time of calls", ["interface", "operation"], buckets=_SECONDS, registry=self._registry
+            "librarian_call_seconds",
+            "Time of calls",
+            ["interface", "operation"],
+            buckets=_SECONDS,
+            registry=self._registry,
         )
         self._search_seconds = Histogram(
             "librarian_search_seconds",

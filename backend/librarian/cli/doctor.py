@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ..daemon.serve import holder
+from ..daemon.sockets import holder
 from ..files.paths import working_directory
 from ..settings import Settings
 from .connect import HOSTS, callers, configured

@@ -41,7 +41,7 @@ class Host:
         handle: answers a verb in a thread: (verb, arguments, report progress, cancelled) → answer. What it raises is
             sent by its code; anything but a `LibrarianError` as `internal`, with the traceback in the log.
         serve_mcp: serves MCP's JSON lines over the streams until the client leaves.
-        on_retire: called once, in the event loop, when another process wants the folder.
+        on_shut_down: called once, in the event loop, when another process wants the folder.
         on_idle: called, in the event loop, each time nobody has been connected for `idle_timeout_s` (0: never).
         failed: whether it ends because the library can't be opened, so that no relay starts another daemon in vain.
         busy: whether something else keeps the process from being idle, for example a running index.

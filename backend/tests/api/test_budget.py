@@ -78,7 +78,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     settings: dict[str, object] = {"embeddings.enabled": False, "logging.level": "ERROR"}
     with Librarian.open(root=folder / "docs", index=folder / "index", **settings) as opened:
         door = McpServer(opened)
-        with served(build_app(opened, door=door)) as url:
+        with served(build_app(opened, mcp_server=door)) as url:
             yield Library(door, url)
 
 

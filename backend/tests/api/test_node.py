@@ -185,5 +185,5 @@ def test_the_conformance_suite_passes_but_for_the_baseline(tmp_path: Path, revis
     if baseline.exists():
         arguments += ["--expected-failures", str(baseline)]
     desk = FakeLibrary()
-    with served(build_app(desk, door=with_fixtures(McpServer(desk, version="1.2.3")))) as url:
+    with served(build_app(desk, mcp_server=with_fixtures(McpServer(desk, version="1.2.3")))) as url:
         node([str(suite), "server", "--url", f"{url}/mcp", *arguments], tmp_path)

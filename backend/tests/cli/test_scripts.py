@@ -29,7 +29,7 @@ case "$*" in
     "-c import sys, venv"*) exit "${TOO_OLD:-0}" ;;
     "-m venv .venv")
         mkdir -p .venv/bin
-        for name in python librarian ruff mypy; do cp "$0" ".venv/bin/$name"; done ;;
+        for name in python librarian ruff mypy lint-imports; do cp "$0" ".venv/bin/$name"; done ;;
     *"pip --disable-pip-version-check check") echo "chroma 1 needs numpy 2"; exit "${PINS_LACK:-0}" ;;
     "-m pytest"*) printf '%s %s' "${TMPDIR:-}" "${PYTHONDONTWRITEBYTECODE-unset}" >"$CALLS.pytest"; exit "${FAIL:-0}" ;;
     "models fetch --quiet") exit "${NO_MODEL:-0}" ;;
@@ -158,7 +158,15 @@ def test_the_others_set_up_first_and_pass_their_arguments_on(script: str, comman
 def test_testing_everything_checks_style_and_types_and_arguments_go_to_pytest(machine: Machine) -> None:
     machine.run("setup.sh")
     _, _, calls = machine.run("test.sh")
-    assert [call.split()[0] for call in calls] == ["librarian", "python", "ruff", "ruff", "mypy", "python"]
+    assert [call.split()[0] for call in calls] == [
+        "librarian",
+        "python",
+        "ruff",
+        "ruff",
+        "mypy",
+        "lint-imports",
+        "python",
+    ]
     assert "--cov-fail-under=85" in calls[-1]
     _, _, calls = machine.run("test.sh", "backend/tests/config", "-k", "mode")
     assert calls == ["librarian models fetch --quiet", "python -m pytest backend/tests/config -k mode"]

@@ -222,7 +222,7 @@ def test_a_file_that_cannot_be_changed_safely_is_left_alone() -> None:
 
 
 def findings(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
-    return {item["what"]: item["verdict"] for item in json.loads(capsys.readouterr().out)["findings"]}
+    return {item["what"]: item["outcome"] for item in json.loads(capsys.readouterr().out)["findings"]}
 
 
 def test_doctor_finds_nothing_wrong_where_all_is_well(

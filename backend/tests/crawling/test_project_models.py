@@ -110,7 +110,7 @@ def test_asking_for_another_model_says_what_to_do_instead(
     (place.folder / "other.json").write_text('{"crawl": {"model": "bge-small-en-v1.5"}}')
     assert place.crawl(place.url, "--project", "site", "--config", str(place.folder / "other.json")) == 78
     told = capsys.readouterr().err
-    assert "the setting crawl.model no longer exists" in told
+    assert "the setting 'crawl.model' no longer exists" in told
     assert "set embeddings.model there" in told
     monkeypatch.setenv("JEDI_EMBEDDING_MODEL", "bge-small-en-v1.5")
     assert place.crawl(place.url, "--project", "site") == 0

@@ -59,7 +59,7 @@ def handle(
 
 @asynccontextmanager
 async def hosting(index: Path, **options: Any) -> AsyncIterator[Host]:
-    options = {"version": "1.0", "handle": handle, "serve_mcp": echo, "on_retire": lambda: None} | options
+    options = {"version": "1.0", "handle": handle, "serve_mcp": echo, "on_shut_down": lambda: None} | options
     async with Host(index, **options) as host:
         yield host
 

@@ -93,7 +93,7 @@ def test_an_anchor_is_spelt_as_web_pages_spell_it() -> None:
     ],
 )
 def test_a_links_spelling_leads_to_its_page(asked: str, path: str) -> None:
-    assert addresses.meant(asked, KNOWN) == path
+    assert addresses.resolved_path(asked, KNOWN) == path
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_link_from_a_sites_root_that_no_page_or_several_have_is_not_guessed_at
 
 @pytest.mark.parametrize("asked", ["p/notes/1.21", "p/guide/setup.pdf", "setup", "guide/setup.md", "p/both", "p", ""])
 def test_a_path_that_no_page_or_several_have_is_not_guessed_at(asked: str) -> None:
-    assert addresses.meant(asked, KNOWN) is None
+    assert addresses.resolved_path(asked, KNOWN) is None
 
 
 KNOWN = ("p/guide/setup.md", "p/guide/_index.md", "p/notes/1.20.md", "p/both.md", "p/both.rst", "q/setup.md")

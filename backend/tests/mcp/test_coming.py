@@ -56,7 +56,7 @@ def making() -> Iterator[Making]:
 def test_who_comes_before_the_door_waits_and_is_answered(making: Making, way: str) -> None:
     async def body() -> None:
         with ExitStack() as stack:
-            app = build_app(FakeLibrary(), door=LazyMcpServer(making))
+            app = build_app(FakeLibrary(), mcp_server=LazyMcpServer(making))
             url = await asyncio.to_thread(stack.enter_context, served(app))
 
             async def listed() -> list[str]:
@@ -75,7 +75,7 @@ def test_who_comes_before_the_door_waits_and_is_answered(making: Making, way: st
                 refused = await web.get("/mcp")
                 assert refused.status_code == 405
                 assert refused.headers["allow"] == "POST"
-                assert 'door="mcp"' not in (await web.get("/metrics")).text  # no tool was called
+                assert 'interface="mcp"' not in (await web.get("/metrics")).text  # no tool was called
             await asyncio.to_thread(stack.close)
 
     run(body())

@@ -47,7 +47,7 @@ async def asking(place: tuple[str, str], desk: FakeLibrary, **options: object) -
     door = McpServer(desk, version="1.2.3", heartbeat_s=0.02)
     with contextlib.ExitStack() as stack:
         if way in {"http", "sse"}:
-            url = await asyncio.to_thread(stack.enter_context, served(build_app(desk, door=door)))
+            url = await asyncio.to_thread(stack.enter_context, served(build_app(desk, mcp_server=door)))
             async with connected(way, door, url, era=era, **options) as client:
                 yield client
             await asyncio.to_thread(stack.close)
@@ -239,7 +239,7 @@ def test_who_calls_is_known_by_name(place: tuple[str, str]) -> None:
         door = McpServer(FakeLibrary(), on_call=lambda name, version: callers.append(f"{name} {version}"))
         info = types.Implementation(name="some-host", version="2.0")
         with contextlib.ExitStack() as stack:
-            url = await asyncio.to_thread(stack.enter_context, served(build_app(FakeLibrary(), door=door)))
+            url = await asyncio.to_thread(stack.enter_context, served(build_app(FakeLibrary(), mcp_server=door)))
             async with connected(way, door, url, era=era, client_info=info) as client:
                 await client.list_tools()
                 assert callers == []
@@ -356,7 +356,7 @@ def test_who_watches_nothing_hears_of_no_single_document() -> None:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with served(build_app(FakeLibrary(), door=McpServer(FakeLibrary(), most_streams=1))) as url:
+    with served(build_app(FakeLibrary(), mcp_server=McpServer(FakeLibrary(), most_streams=1))) as url:
         yield url
 
 
@@ -489,7 +489,7 @@ def test_a_call_by_whoever_takes_no_stream_ends_when_they_have_gone() -> None:
     desk = FakeLibrary()
     asked = {"name": "search_documentation", "arguments": {"query": "block"}}
     call = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": asked})
-    with served(build_app(desk, door=McpServer(desk))) as url:
+    with served(build_app(desk, mcp_server=McpServer(desk))) as url:
         host, port = url.removeprefix("http://").split(":")
         with contextlib.closing(http.client.HTTPConnection(host, int(port))) as connection:
             connection.request("POST", "/mcp", call, {**HEADERS, "accept": "application/json"})

@@ -102,7 +102,7 @@ def test_hidden_and_tool_folders_count_once_each(tmp_path: Path) -> None:
 
 
 def test_an_index_that_lies_below_the_root_is_left_out(tmp_path: Path) -> None:
-    put(tmp_path, "p/c/ok.md", "index/keeper.lock", "index/introduction.txt", "index/keyword/meta.json")
+    put(tmp_path, "p/c/ok.md", "index/daemon.lock", "index/introduction.txt", "index/keyword/meta.json")
     put(tmp_path, "p/other/catalog.sqlite", "p/other/vectors.sqlite", "p/other/notes.txt")
     assert found(tmp_path) == ["p/c/ok.md"]
     assert left_out(tmp_path) == {"index": "ignored", "p/other": "ignored"}

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from librarian.errors import Unavailable
-from librarian.evaluation.judgments import RankedCandidates
+from librarian.evaluation.judgments import JudgedQuery
 from librarian.models import WINDOWS_PER_CHUNK, ModelSpec, Query, Vector, Vectors, Window
 from librarian.search.engine import HybridSearchEngine
 from librarian.storage.embedding_cache import SqliteEmbeddingCache
@@ -220,7 +220,7 @@ def test_a_quarter_of_the_pages_is_held_out() -> None:
     share = sum(map(held_out, names)) / len(names)
     assert 0.2 < share < 0.3
     kept, left_out = (next(name for name in names if held_out(name) is out) for out in (False, True))
-    both = [OwnQuestion(RankedCandidates("1", "a", dict.fromkeys(pages, 1)), frozenset(), "links") for pages in
+    both = [OwnQuestion(JudgedQuery("1", "a", dict.fromkeys(pages, 1)), frozenset(), "links") for pages in
             ([kept], [left_out], [kept, left_out])]  # fmt: skip
     assert (taught(both), untaught(both)) == (both[:1], both[1:2])  # what leads to both is neither
 

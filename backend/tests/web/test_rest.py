@@ -214,7 +214,7 @@ def test_openapi_says_that_what_must_be_named_may_not_be_blank(client: httpx.Cli
 def test_metrics_count_calls_searches_and_the_index(client: httpx.Client) -> None:
     client.get("/api/search", params={"q": "tokens"})
     text = client.get("/metrics").text
-    assert 'librarian_calls_total{door="rest",outcome="ok",verb="search_documentation"}' in text
+    assert 'librarian_calls_total{interface="rest",operation="search_documentation",outcome="ok"}' in text
     assert 'librarian_search_seconds_count{mode="keyword"}' in text
     assert 'librarian_retriever_seconds_count{retriever="keyword"}' in text
     assert "librarian_index_documents 3.0" in text
@@ -249,7 +249,7 @@ def test_what_the_library_says_is_kept_in_no_cache(client: httpx.Client, path: s
 def test_health_is_answered_and_a_full_queue_says_busy_while_every_thread_is_taken() -> None:
     desk = FakeLibrary()
     calls = Calls(threads=1, queue=0)
-    app = build_app(desk, door=McpServer(desk, calls=calls))
+    app = build_app(desk, mcp_server=McpServer(desk, calls=calls))
     with served(app) as url, httpx.Client(base_url=url, timeout=20) as client, ThreadPoolExecutor(1) as pool:
         blocked = pool.submit(client.get, "/api/search", params={"q": "block"})
         assert desk.blocking.wait(10)
