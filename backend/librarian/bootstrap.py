@@ -349,7 +349,7 @@ def _knowledge_weight(settings: Settings) -> float:
 
 
 def library_options(settings: Settings, storage: tuple[str, str, str], rescued: str) -> LibraryOptions:
-    """The desk's options; `rescued` says what was set aside at the start, empty where nothing."""
+    """The library's options; `rescued` says what was set aside at the start, empty where nothing."""
     search = settings.search
     return LibraryOptions(
         version=__version__,
@@ -595,7 +595,7 @@ def _make_folder(index: Path) -> None:
 
 
 def _joined(settings: Settings, held: Storage) -> Dependencies:
-    """Everything above the storage, from the writing side to what the desk is handed."""
+    """Everything above the storage, from the writing side to what the library is given."""
     catalog, analyzer = held.catalog, StandardAnalyzer(settings.search.min_keyword_length)
     embedder = embedder_of(settings)
     writing = _writing(settings, held)

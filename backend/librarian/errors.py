@@ -1,4 +1,4 @@
-"""The errors that every room may raise, drawn as a tree.
+"""The errors that every package may raise, drawn as a tree.
 
 ::
 

@@ -1,4 +1,4 @@
-"""The nouns that flow between the rooms. All are frozen; a stage returns a new value.
+"""The data that crosses packages. All are frozen; a stage returns a new value.
 
 Ranks are 1-based, offsets are characters into `Document.text`, lines are 1-based, vectors have unit length,
 durations are milliseconds, dates are ISO 8601 in UTC.
@@ -515,7 +515,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SearchOutcome:
-    """Everything the finding room knows about one answered question."""
+    """Everything that search knows about one answered question."""
 
     query: Query
     mode: Mode  #: the mode that ran
@@ -637,7 +637,7 @@ def passage_id(file_path: str, chunk: Chunk) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """How long a verb may take, and whether its caller has gone. Checked between stages and batches."""
+    """How long an operation may take, and whether its caller has gone. Checked between stages and batches."""
 
     deadline: float = float("inf")  #: `time.monotonic()` seconds
     cancelled: Event = field(default_factory=Event)
@@ -669,7 +669,7 @@ class TokenSpan(NamedTuple):
 
 @runtime_checkable
 class Observer(Protocol):
-    """Where rooms tell what happened, for /metrics and logs."""
+    """Where packages report what happened, for /metrics and logs."""
 
     def __call__(self, event: str, **fields: object) -> None: ...
 

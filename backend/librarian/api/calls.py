@@ -1,6 +1,6 @@
-"""How doors call a synchronous desk from an event loop: in a few threads, bounded, and cancellable.
+"""How the interfaces call a synchronous library from an event loop: in a few threads, bounded, and cancellable.
 
-What this isn't: a place for rules about searching. It knows no verb.
+What this isn't: a place for rules about searching. It knows no operation.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ T = TypeVar("T")
 
 
 class Calls:
-    """Threads of our own that all doors of a process share, whatever event loop they run in.
+    """Threads of our own that all interfaces of a process share, whatever event loop they run in.
 
     Own threads rather than a loop's default pool, because the MCP SDK and file serving use that one, and because a
-    cancelled call keeps its thread until its verb notices: that must count against the limit.
+    cancelled call keeps its thread until its operation notices: that must count against the limit.
 
     Args:
         threads: calls that run at the same time.

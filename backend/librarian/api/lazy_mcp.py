@@ -1,4 +1,4 @@
-"""The MCP door of a server that already answers others: importing the SDK takes a quarter of a start."""
+"""The MCP server of a server that already answers others: importing the SDK takes a quarter of a start."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MESSAGES = "/messages/"  #: where clients of the SSE transport post
-LATEST_S = 1.0  #: when the door is made at the latest, though others are still being answered
+LATEST_S = 1.0  #: when the server is made at the latest, though others are still being answered
 LOOK_S = 0.05  #: how often is looked whether they are
 
 
@@ -28,7 +28,7 @@ class LazyMcpServer:
     """Serves as the `McpServer` that is made and run behind the body of `run`; who comes before it is there waits.
 
     Args:
-        make: builds the door, given the threads to share with other doors. Called once, in another thread.
+        make: builds the server, given the threads to share with other interfaces. Called once, in another thread.
     """
 
     def __init__(self, make: Callable[[Calls], McpServer]) -> None:
@@ -40,7 +40,7 @@ class LazyMcpServer:
 
     @contextlib.asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Serve requests while the body runs. Raises at its end what kept the door from opening or closing."""
+        """Serve requests while the body runs. Raises at its end what kept the server from opening or closing."""
         self._mcp_server, ending = asyncio.get_running_loop().create_future(), asyncio.Event()
         serving = asyncio.create_task(self._serve(self._mcp_server, ending))
         try:
@@ -66,7 +66,7 @@ class LazyMcpServer:
             logger.exception("MCP can't be served")
             if not coming.done():
                 coming.set_exception(error)
-                coming.exception()  # told to whoever waits for the door; nobody may
+                coming.exception()  # told to whoever waits for the server; nobody may
             raise
 
     async def _others_first(self) -> None:
@@ -86,7 +86,7 @@ class LazyMcpServer:
 
     @property
     def _here(self) -> McpServer | None:
-        """The door, once it is open."""
+        """The server, once it is open."""
         coming = self._mcp_server
         if coming is None or not coming.done() or coming.cancelled() or coming.exception():
             return None
@@ -98,12 +98,12 @@ class LazyMcpServer:
         return self._here.streams if self._here else 0
 
     def end_streams(self) -> None:
-        """As the door's."""
+        """As the server's."""
         if self._here:
             self._here.end_streams()
 
     async def serve_lines(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """As the door's."""
+        """As the server's."""
         try:
             mcp_server = await self._come()
         except BaseException:
@@ -112,13 +112,13 @@ class LazyMcpServer:
         await mcp_server.serve_lines(reader, writer)
 
     def routes(self, endpoint: str = "/mcp") -> list[BaseRoute]:
-        """As the door's."""
+        """As the server's."""
         later = _Later(self._come, endpoint)
         return [Route(path, endpoint=later) for path in (endpoint, "/sse", f"{MESSAGES}{{rest:path}}")]
 
 
 class _Later:
-    """A raw ASGI application that is the door's routes, once there is a door."""
+    """A raw ASGI application that is the server's routes, once there is a server."""
 
     def __init__(self, come: Callable[[], Awaitable[McpServer]], endpoint: str) -> None:
         self._come, self._endpoint = come, endpoint

@@ -45,13 +45,13 @@ LONGEST_LINE = 4 * 1024 * 1024  #: bytes; the SDK's limit for a request over HTT
 
 
 class McpServer:
-    """All of MCP for one process. Use it inside `async with door.run():`, once.
+    """All of MCP for one process. Use it inside `async with server.run():`, once.
 
     Args:
         library: what answers.
         toolsets: names of further sets of tools, see `schemas.TOOLSETS`.
         limits: how many results the settings allow, which the tools' schemas say.
-        calls: threads shared with other doors; own ones by default.
+        calls: threads shared with other interfaces; own ones by default.
         version: Librarian's version, told to clients.
         title: the name that people are shown, which tells one library from another.
         most_streams: open `/sse` streams; one more is answered 503.
@@ -88,7 +88,7 @@ class McpServer:
         self.streams = 0
         self._connections: set[Connection] = set()
         self._streaming: set[anyio.CancelScope] = set()
-        # The web door's guard checks Host and Origin on every path; a second list to keep would only differ from it.
+        # The web server's guard checks Host and Origin on every path; a second list to keep would only differ from it.
         open_ = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         self._http, self._plain_http = (
             StreamableHTTPSessionManager(app=self.server, json_response=plain, stateless=True, security_settings=open_)
@@ -133,7 +133,7 @@ class McpServer:
                 self.calls.close()
 
     async def _introduce(self) -> None:
-        # not one of the calls: a door must open, and tell of changes, however many of them wait
+        # not one of the calls: a server must open, and tell of changes, however many of them wait
         self.server.instructions = visible(await asyncio.to_thread(self._handle.instructions))
 
     async def _announce(self, changed: asyncio.Event) -> None:
@@ -202,7 +202,7 @@ class McpServer:
             serving.cancel()
 
     async def serve_lines(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection of JSON lines, such as a relay's, until its client leaves; closes `writer`."""
+        """One connection of JSON lines, such as a bridge's, until its client leaves; closes `writer`."""
         in_send, in_receive = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         out_send, out_receive = anyio.create_memory_object_stream[SessionMessage](0)
 

@@ -32,7 +32,7 @@ _HINTS = {
 def replace_lone_surrogates(text: bytes) -> bytes:
     r"""JSON without halves of surrogate pairs, as scripts write them that cut an emoji in two; others stay as they are.
 
-    >>> mended(rb'["\ud83d", "\ud83d\ude00", "\\ud83d"]').decode()
+    >>> replace_lone_surrogates(rb'["\ud83d", "\ud83d\ude00", "\\ud83d"]').decode()
     '["�", "😀", "\\\\ud83d"]'
     """
     if b"\\ud" not in text and b"\\uD" not in text:

@@ -28,7 +28,7 @@ TOKEN = "MCP_AUTH_TOKEN"
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What a host needs: the command that starts a relay, or the address of a running server."""
+    """What a host needs: the command that starts a bridge, or the address of a running server."""
 
     command: Sequence[str]
     url: str | None = None
@@ -123,7 +123,7 @@ HOSTS = {
 
 
 def bridge_command(config: Path | None, root: Path | None, index: Path | None) -> list[str]:
-    """The command that starts a relay, with absolute paths, for a host that starts it from anywhere."""
+    """The command that starts a bridge, with absolute paths, for a host that starts it from anywhere."""
     script = Path(sys.executable).with_name("librarian")
     command = [str(script)] if script.is_file() else [sys.executable, "-m", "librarian.cli.main"]
     command.append("stdio")
@@ -276,7 +276,7 @@ def configured(home: Path, folder: Path) -> Iterator[Connection]:
 
 
 def _is_ours(entry: Mapping[str, Any]) -> bool:
-    """Whether an entry under another name starts a relay of Librarian."""
+    """Whether an entry under another name starts a bridge of Librarian."""
     command, arguments = entry.get("command"), entry.get("args")
     if not isinstance(command, str) or not isinstance(arguments, list) or "stdio" not in arguments:
         return False

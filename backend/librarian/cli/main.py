@@ -1,6 +1,6 @@
-"""The terminal's door: the `librarian` command.
+"""The command line: the `librarian` command.
 
-`main` turns errors into exit codes; the commands themselves are in the other modules of this package. A host's relay
+`main` turns errors into exit codes; the commands themselves are in the other modules of this package. A host's bridge
 (`librarian stdio`) takes a short cut here, so that it costs no more than the standard library.
 
 Exit codes: 0 done · 1 nothing found · 2 the caller's mistake · 3 done with unreadable files · 70 a bug · 78 set-up ·

@@ -135,7 +135,7 @@ def write_json(value: Mapping[str, object] | Sequence[object]) -> None:
 
 
 def write_answer(answer: Mapping[str, Any], as_json: bool, render: Callable[[Page, Mapping[str, Any]], None]) -> None:
-    """A verb's answer as JSON, or as `render` lays it out."""
+    """An operation's answer as JSON, or as `render` lays it out."""
     if as_json:
         write_json(answer)
     else:

@@ -31,7 +31,7 @@ From the command line a question is asked with `librarian search 'how do I rotat
 `librarian --version` says which version this is; `librarian --install-completion` has bash, zsh and fish complete
 commands, options, settings, hosts and models. `python -m librarian` is the same command.
 
-Messages are the same at every door and may name a tool: `list_products` and `list_components` are `librarian products`
+Messages are the same everywhere and may name a tool: `list_products` and `list_components` are `librarian products`
 here, `get_index_status` is `librarian status`, and `search_emails` is `librarian search --emails`.
 
 ## Output: JSON or plain lines

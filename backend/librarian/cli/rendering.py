@@ -1,4 +1,4 @@
-"""How each verb's answer looks on a page. Answers come as the JSON objects of `librarian.vocabulary.wire`."""
+"""How each response looks on a terminal. Responses are JSON objects, as `librarian.schemas` describes them."""
 
 from __future__ import annotations
 

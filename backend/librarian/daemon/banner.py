@@ -17,7 +17,7 @@ FIRST_PERSON = 501 if sys.platform == "darwin" else 1000  #: the least number of
 
 
 def welcome(settings: Settings, url: str) -> str:
-    """A line for each door, and notices of the settings; what the command line named, `connect` must be told too."""
+    """A line for each interface, and notices of the settings. What the command line named, `connect` must get too."""
     hosts = "claude-code | claude-desktop | cursor | vscode | codex | gemini"
     return "\n".join(
         [

@@ -1,8 +1,8 @@
-"""Ask a daemon for a verb: the command line's way to search without loading anything.
+"""Ask a daemon for an operation: the command line's way to search without loading anything.
 
-After the greetings (kind `verb`) each side sends JSON lines::
+After the handshake (kind `call`) each side sends JSON lines::
 
-    client  {"id": 1, "verb": "search", "arguments": {"query": "…"}}
+    client  {"id": 1, "operation": "search", "arguments": {"query": "…"}}
     daemon  {"id": 1, "progress": {"phase": "embedding", "done": 10, "total": 200}}       (any number)
     daemon  {"id": 1, "result": {…}}   or   {"id": 1, "error": {"code": …, "message": …, "hint": …}}
 
@@ -39,21 +39,21 @@ def call(
     library: Library | None = None,
     on_note: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """A verb's answer by the daemon of `index`, which is started (with `config` and `root`) where there is none.
+    """An operation's answer by the daemon of `index`, which is started (with `config` and `root`) where there is none.
 
-    Raises what the verb raised, by its code; `SetupError` where the daemon can't start; `Unavailable` where it hangs,
+    Raises what the operation raised, by its code; `SetupError` if the daemon can't start; `Unavailable` if it hangs,
     dies or takes longer than `timeout` seconds. `on_note` hears where the daemon has other settings than
     `library` and keeps them for somebody else.
     """
     if library is None:
         library = Library(index.absolute(), _absolute(config), _absolute(root))
     end = None if timeout is None else time.monotonic() + timeout
-    greeted = connect(library, "verb")
+    greeted = connect(library, "call")
     lines = greeted.lines
     if on_note is not None and (note := greeted.note(library)):
         on_note(note)
     try:
-        lines.socket.sendall(encode({"id": 1, "verb": operation, "arguments": dict(arguments)}))
+        lines.socket.sendall(encode({"id": 1, "operation": operation, "arguments": dict(arguments)}))
         while True:
             answer = _answer(lines, end)
             if "progress" in answer:

@@ -10,8 +10,8 @@
     daemon  {"librarian": {"farewell": true}}                    (last, on `mcp`, where it ends of its own accord)
     daemon  {"librarian": {"farewell": true, "again": false}}    (instead, where the library can't be opened)
 
-Kinds: `mcp` (MCP's JSON lines follow), `verb` (requests of the command line follow), `ping` (nothing follows) and
-`retire` (the daemon closes its doors and ends).
+Kinds: `mcp` (MCP's JSON lines follow), `call` (requests of the command line follow), `ping` (nothing follows) and
+`shut_down` (the daemon closes its interfaces and ends).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any, Final, Literal, NamedTuple
 from ..errors import LibrarianError, Unavailable
 from .address import Address
 
-Kind = Literal["mcp", "verb", "ping", "retire"]
+Kind = Literal["mcp", "call", "ping", "shut_down"]
 Role = Literal["background", "serve"]
 
 REPLY_S: Final = 10.0  #: a daemon that takes longer to say a word hangs; a busy one takes milliseconds

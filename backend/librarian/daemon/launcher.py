@@ -131,7 +131,7 @@ class Handshake(NamedTuple):
 
 
 def shut_down_daemon(index: Path, *, version: str = "", timeout_s: float = 30.0) -> bool:
-    """Ask the daemon to close its doors and wait until it let go of the folder; False where none runs.
+    """Ask the daemon to close its interfaces and wait until it let go of the folder; False where none runs.
 
     Raises `Unavailable` where it doesn't let go in time.
     """
@@ -140,7 +140,7 @@ def shut_down_daemon(index: Path, *, version: str = "", timeout_s: float = 30.0)
     if address is None or (holder := lock.holder()) is None:
         return False
     with suppress(OSError):
-        greet(address, "retire", version, timeout_s=min(timeout_s, REPLY_S))[0].close()
+        greet(address, "shut_down", version, timeout_s=min(timeout_s, REPLY_S))[0].close()
     if _wait(lambda: lock.holder() is None, timeout_s):
         return True
     raise Unavailable(
@@ -271,7 +271,7 @@ def _spawn(library: Library) -> subprocess.Popen[bytes]:
             f"A daemon for {library.index} can't be started: {error}.",
             hint="Make the index folder writable, or choose another with --index or INDEX_PATH.",
         ) from error
-    # takes note of its end, whenever that is, so that it doesn't stay behind as a zombie of a long-lived relay
+    # takes note of its end, whenever that is, so that it doesn't stay behind as a zombie of a long-lived bridge
     threading.Thread(target=child.wait, name="daemon's end", daemon=True).start()
     return child
 

@@ -1,7 +1,8 @@
-"""The process that owns an index folder: it takes the lock, opens the doors, and closes them in order.
+"""The process that owns an index folder: it takes the lock, opens its interfaces, and closes them in order.
 
-As `librarian serve` it opens HTTP on one port and the socket in the index folder; as a daemon, started by a relay or by
-the command line, the socket alone. Everything slow (stores, models, the first index) is loaded behind the open doors.
+As `librarian serve` it opens HTTP on one port and the socket in the index folder; as a daemon, started by a bridge or
+by the command line, the socket alone. Everything slow (stores, models, the first index) is loaded while they already
+accept requests.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ logger = logging.getLogger(__name__)
 GRACE_S = 2  #: what requests under way get at shutdown before they are cut
 STOP_S = 4.0  #: what everything gets; then the process ends where it is, which loses no more than a kill
 HANDSHAKE_S = 0.05  #: a host that has caused the start shakes hands before the library takes the processor
-SWITCH_S = 0.0005  #: how long a searching thread may keep the interpreter while others, such as the doors', wait
+SWITCH_S = 0.0005  #: how long a searching thread may keep the interpreter while others, such as the event loop, wait
 WATCH_S = 1.0  #: how often is looked whether a part of the catalog couldn't be read, or the index folder is gone
 TRUSTED_S = 300.0  #: a library that was opened anew for its damage isn't so again sooner: a disk may be failing
 FAILED_S = 1.0  #: what those who wait for a library that can't be opened get to hear why
@@ -78,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         return serve(settings, http=not given.socket_only)
     except LibrarianError as error:
-        print(error, file=sys.stderr)  # noqa: T201 (the last line that a starting relay shows)
+        print(error, file=sys.stderr)  # noqa: T201 (the last line that a starting bridge shows)
         return SETUP
 
 
@@ -143,7 +144,7 @@ def _say(out: TextIO | None, text: str) -> None:
 
 
 class _Process:
-    """One run of the event loop: doors opened together, closed together."""
+    """One run of the event loop: interfaces opened and closed together."""
 
     def __init__(
         self,
@@ -191,7 +192,7 @@ class _Process:
                     async with self._mcp() as mcp_server:
                         mcp_ready.set_result(mcp_server)
                         await self._stop.wait()
-                        await host.close()  # first: relays hear where to go on before anything stops answering
+                        await host.close()  # first: bridges hear where to go on before anything stops answering
                 await opening
                 await watching
         finally:
@@ -225,7 +226,7 @@ class _Process:
             from ..library import Librarian
 
             if self._listening is not None:
-                # The web's door first: loading the model and filling the vectors in the background would take the
+                # The web server first: loading the model and filling the vectors in the background would take the
                 # processor from its imports, and the first answer by words needs neither, nor MCP.
                 for module in ("uvicorn", "librarian.web.app", "librarian.api.lazy_mcp"):
                     import_module(module)
@@ -329,7 +330,7 @@ class _Process:
 
     @contextlib.asynccontextmanager
     async def _mcp(self) -> AsyncIterator[Any]:
-        """The MCP door, running; with HTTP around it where this process serves that."""
+        """The MCP server, running; with HTTP around it where this process serves that."""
         if self._listening is None:
             alone = self._mcp_server()
             async with alone.run():

@@ -1,8 +1,8 @@
-"""The daemon's side of its socket: greet who comes, and hand each connection to whoever serves its kind.
+"""The daemon's side of its socket: the handshake, and serving each connection by its kind.
 
-A connection of kind `mcp` is given, as asyncio streams, to the MCP door; on one of kind `verb` requests are answered in
-threads, several at once, and are cancelled when the caller hangs up. Where nobody has been connected for a while, it
-says so. It knows no verb and no message of MCP, and doesn't own the folder's lock: whoever holds that runs a host.
+A connection of kind `mcp` is given, as asyncio streams, to the MCP server; on one of kind `call` requests are answered
+in threads, several at once, and are cancelled when the caller hangs up. It reports when nobody has been connected for
+a while. It knows no operation and no message of MCP, and doesn't own the folder's lock: its caller does.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ReportProgress = Callable[[Mapping[str, Any]], None]
 Handle = Callable[[str, Mapping[str, Any], ReportProgress, Event], Mapping[str, Any]]
 ServeMcp = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
-LONGEST_REQUEST: Final = 4 * 1024 * 1024  #: bytes of one verb's request
+LONGEST_REQUEST: Final = 4 * 1024 * 1024  #: bytes of one request
 DRAIN_S: Final = 2.0  #: how long connections may take to end when the host closes
 _PROGRESS_BACKLOG: Final = 65536  #: bytes that wait for a slow caller; beyond them progress is dropped, answers never
 
@@ -38,16 +38,16 @@ class Host:
     Args:
         index: the folder, whose `FolderLock` the caller holds.
         version: told to clients.
-        handle: answers a verb in a thread: (verb, arguments, report progress, cancelled) → answer. What it raises is
+        handle: answers a call in a thread: (operation, arguments, progress, cancelled) → answer. What it raises is
             sent by its code; anything but a `LibrarianError` as `internal`, with the traceback in the log.
         serve_mcp: serves MCP's JSON lines over the streams until the client leaves.
         on_shut_down: called once, in the event loop, when another process wants the folder.
         on_idle: called, in the event loop, each time nobody has been connected for `idle_timeout_s` (0: never).
-        failed: whether it ends because the library can't be opened, so that no relay starts another daemon in vain.
+        failed: whether it ends because the library can't be opened, so that no bridge starts another daemon in vain.
         busy: whether something else keeps the process from being idle, for example a running index.
         role, url: `serve` and its address where a person started the process to serve HTTP.
         settings: fingerprint of what the process's settings came from, told to clients.
-        threads: verbs that are answered at the same time.
+        threads: calls that are answered at the same time.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Host:
         self._root = root
         self._root_named = root_named
         self._settings = settings
-        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="verb")
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="call")
         self._server: asyncio.Server | None = None
         self._address: addresses.Address | None = None
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
@@ -146,7 +146,7 @@ class Host:
         await self.close()
 
     async def close(self) -> None:
-        """Take the address back, say farewell to relays, end all connections and wait a moment for what they do."""
+        """Take the address back, say farewell to bridges, end all connections and wait a moment for what they do."""
         server, self._server = self._server, None
         if server is None:
             return
@@ -195,7 +195,7 @@ class Host:
                 raise ValueError("the greeting is too long")
             said = understood(line)
             kind = said.get("kind")
-            if kind not in ("mcp", "verb", "ping", "retire"):
+            if kind not in ("mcp", "call", "ping", "shut_down"):
                 raise ValueError(f"there is no kind {kind!r}")
         except (ValueError, TimeoutError) as error:
             refusal = CallerError(f"This connection was not understood: {error}.", hint="Use `librarian`.")
@@ -207,7 +207,7 @@ class Host:
         welcome |= {"settings": self._settings, "clients": self._clients}
         writer.write(encode({"librarian": welcome}))
         await writer.drain()
-        if kind in ("mcp", "verb"):
+        if kind in ("mcp", "call"):
             self._clients += 1
             self._watch_idleness()
             try:
@@ -215,7 +215,7 @@ class Host:
             finally:
                 self._clients -= 1
                 self._watch_idleness()
-        elif kind == "retire" and not self._retiring:
+        elif kind == "shut_down" and not self._retiring:
             self._retiring = True
             logger.info("Process %s asks this daemon to retire", said.get("pid"))
             self._on_shut_down()
@@ -227,7 +227,7 @@ class Host:
         finally:
             self._bridges.discard(writer)
 
-    # -- verbs -----------------------------------------------------------------------------------------------------
+    # -- calls -----------------------------------------------------------------------------------------------------
 
     async def _serve_calls(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         gone = Event()
@@ -269,7 +269,7 @@ class Host:
         except LibrarianError as error:
             answer = encode({"id": ident, "error": _wire(error)})
         except Exception as error:
-            logger.exception("A verb failed")
+            logger.exception("A call failed")
             problem = {"code": "internal", "message": f"{type(error).__name__}: {error}", "hint": "See daemon.log."}
             answer = encode({"id": ident, "error": problem})
         with suppress(ConnectionError):
@@ -296,14 +296,14 @@ class Host:
 def _request(line: bytes) -> tuple[object, str, dict[str, Any]]:
     try:
         content = json.loads(line)
-        operation, arguments = content["verb"], content.get("arguments") or {}
+        operation, arguments = content["operation"], content.get("arguments") or {}
         if isinstance(operation, str) and isinstance(arguments, dict):
             return content.get("id"), operation, arguments
     except (ValueError, KeyError, TypeError, AttributeError):
         pass  # said below, for every way of being wrong
     raise CallerError(
-        "A request must be one line of JSON with `verb` and `arguments`.",
-        hint='For example {"id": 1, "verb": "status", "arguments": {}}.',
+        "A request must be one line of JSON with `operation` and `arguments`.",
+        hint='For example {"id": 1, "operation": "status", "arguments": {}}.',
     )
 
 

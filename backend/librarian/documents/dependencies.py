@@ -1,4 +1,4 @@
-"""What the desk works with: the parts that assembly hands it, and the options that shape its answers."""
+"""What the library works with: its parts, and the options that shape its responses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ..text.base import Analyzer
 
 
 class SearchEngine(Protocol):
-    """Answers questions (finding room)."""
+    """Answers questions."""
 
     def search(self, query: Query, budget: Deadline) -> SearchOutcome: ...
 
@@ -46,7 +46,7 @@ class ContextSource(Protocol):
 
 
 class Indexing(Protocol):
-    """The writing side (shelving room)."""
+    """The writing side."""
 
     def refresh(self, paths: Sequence[str] | None = None) -> IndexReport: ...
 
@@ -103,7 +103,7 @@ class CacheControl(Protocol):
 
 
 class RegistrySearch(Protocol):
-    """Answers questions for servers, agents and tools (gathering room)."""
+    """Answers questions for servers, agents and tools."""
 
     def search(
         self, query: str, entity_types: Collection[str], max_results: int, budget: Deadline
@@ -122,7 +122,7 @@ class LanguageModel(Protocol):
 
 
 class SiteDocuments(Protocol):
-    """Documents by project, category and slug (gathering room)."""
+    """Documents by project, category and slug."""
 
     def search_doc(self, query: Query, category: str | None, limit: int, budget: Deadline) -> SiteSearchResponse: ...
 
@@ -136,7 +136,7 @@ class SiteDocuments(Protocol):
 
 
 class QuestionLog(Protocol):
-    """What was asked and how much it found, where the user wants that kept (evaluation room)."""
+    """What was asked and how much it found, where the user wants that kept."""
 
     @property
     def enabled(self) -> bool: ...
@@ -177,7 +177,7 @@ class LibraryOptions:
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """Everything the desk needs, already built. `start` and `close` are for all of it."""
+    """Everything the library needs, already built. `start` and `close` are for all of it."""
 
     options: LibraryOptions
     catalog: Catalog

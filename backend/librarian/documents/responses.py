@@ -1,4 +1,4 @@
-"""From what the rooms know to what the doors show: outcomes as wire models."""
+"""Search outcomes as response models."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def _copies(path: Path) -> dict[int, Path]:
 
 def _delete_tree(folder: Path) -> None:
     """The mark goes last: a deletion that is interrupted can be taken up again."""
-    import shutil  # here: it takes as long as all else that a relay imports of this package
+    import shutil  # here: it takes as long as all else that a bridge imports of this package
 
     for entry in list(os.scandir(folder)):
         if entry.name == MARK:

@@ -70,7 +70,7 @@ def american(word: str) -> str:
 @cache
 def dictionary(language: str) -> Dictionary | None:
     """That of an ISO 639-1 code, read when first asked for (English 0.2 s); None where there is none."""
-    from spellchecker import SpellChecker  # takes as long as all else of this room together
+    from spellchecker import SpellChecker  # takes as long as the rest of this package together
 
     if language not in SpellChecker.languages():
         return None

@@ -78,7 +78,7 @@ def unframed(text: str) -> str:
 
 
 _HYPHENATED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
-_LONGEST = 10_000  #: characters; doors refuse questions far below that
+_LONGEST = 10_000  #: characters; requests are refused for questions far below that
 #: A quoted phrase, also behind a minus, or a minus before a word of at least two letters: `-alpha`, neither `--alpha`,
 #: `-f` nor `-or-`.
 _OPERATOR = re.compile(

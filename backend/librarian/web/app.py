@@ -55,7 +55,7 @@ def build_app(
     limits: ResultLimits = ResultLimits(),
     mcp_server: McpServer | LazyMcpServer | None = None,
 ) -> FastAPI:
-    """The web application over `library`; its lifespan runs the MCP door, so serve it with lifespan on.
+    """The web application over `library`; its lifespan runs the MCP server, so serve it with lifespan on.
 
     Args:
         token: bearer token that every path but /health, /ready and the page's shell needs; None or empty for none.
@@ -65,7 +65,7 @@ def build_app(
         rate_limit: requests a minute and caller; None or 0 for no limit.
         version: told to clients.
         limits: how many results the settings allow, which schemas say.
-        door: one that other transports share; built here where absent. Must not be running yet.
+        mcp_server: one that other transports share; built here where absent. Must not be running yet.
     """
     handle = LibraryHandle.of(library)
     if mcp_server is None:

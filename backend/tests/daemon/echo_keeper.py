@@ -87,7 +87,7 @@ def handle(
         Path(arguments["file"]).write_text("cancelled")
     if operation == "die":
         os._exit(9)
-    return {"verb": operation, "arguments": dict(arguments), "pid": os.getpid(), "command": sys.argv[1:]}
+    return {"operation": operation, "arguments": dict(arguments), "pid": os.getpid(), "command": sys.argv[1:]}
 
 
 async def keep(index: Path, idle_s: float) -> None:

@@ -108,9 +108,9 @@ def test_a_keeper_that_was_left_behind_makes_way_for_a_program_and_one_in_use_do
 
 def test_progress_is_passed_on(library: Library) -> None:
     seen: list[Mapping[str, Any]] = []
-    assert call(library, "count", arguments={"to": 3}, on_progress=seen.append)["verb"] == "count"
+    assert call(library, "count", arguments={"to": 3}, on_progress=seen.append)["operation"] == "count"
     assert [progress["done"] for progress in seen] == [1, 2, 3]
-    assert call(library, "count", arguments={"to": 3})["verb"] == "count"
+    assert call(library, "count", arguments={"to": 3})["operation"] == "count"
 
 
 def test_what_the_verb_raised_is_raised_here(library: Library) -> None:
@@ -125,7 +125,7 @@ def test_what_the_verb_raised_is_raised_here(library: Library) -> None:
 def test_a_keeper_that_dies_is_a_clear_error_and_the_next_call_works(library: Library) -> None:
     with pytest.raises(Unavailable, match=r"ended before.*daemon\.log"):
         call(library, "die")
-    assert call(library, "search")["verb"] == "search"
+    assert call(library, "search")["operation"] == "search"
 
 
 def test_a_verb_that_takes_too_long_is_given_up_and_cancelled(library: Library, tmp_path: Path) -> None:

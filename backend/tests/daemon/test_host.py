@@ -54,7 +54,7 @@ def handle(
         case "wait":
             assert gone.wait(30)
             cancelled.set()
-    return {"verb": operation, **arguments}
+    return {"operation": operation, **arguments}
 
 
 @asynccontextmanager
@@ -79,7 +79,7 @@ async def connected(host: Host, kind: str, *, limit: int = 1 << 20) -> AsyncIter
 async def ask(streams: Streams, operation: str, ident: int = 1, **arguments: Any) -> list[dict[str, Any]]:
     """Progress and answer of one verb."""
     reader, writer = streams
-    writer.write(json.dumps({"id": ident, "verb": operation, "arguments": arguments}).encode() + b"\n")
+    writer.write(json.dumps({"id": ident, "operation": operation, "arguments": arguments}).encode() + b"\n")
     answers: list[dict[str, Any]] = []
     while not answers or "progress" in answers[-1]:
         answers.append(json.loads(await reader.readline()))
@@ -120,10 +120,10 @@ def test_one_that_does_not_read_holds_up_nobody(folder: Path) -> None:
         async with hosting(folder) as host, connected(host, "mcp", limit=1024) as (_, slow):
             for _ in range(200):
                 slow.write(b"x" * 100_000 + b"\n")
-            async with connected(host, "verb") as verbs, connected(host, "mcp") as (reader, writer):
+            async with connected(host, "call") as verbs, connected(host, "mcp") as (reader, writer):
                 await verbs[0].readline()
                 await reader.readline()
-                assert (await ask(verbs, "status"))[-1]["result"] == {"verb": "status"}
+                assert (await ask(verbs, "status"))[-1]["result"] == {"operation": "status"}
                 writer.write(b"hello\n")
                 assert await reader.readline() == b"hello\n"
 
@@ -135,13 +135,13 @@ def test_one_that_does_not_read_holds_up_nobody(folder: Path) -> None:
 
 def test_progress_comes_before_the_result_and_several_verbs_share_a_connection(folder: Path) -> None:
     async def test() -> None:
-        async with hosting(folder) as host, connected(host, "verb") as verbs:
+        async with hosting(folder) as host, connected(host, "call") as verbs:
             await verbs[0].readline()
             answers = await ask(verbs, "count", to=3)
             assert [answer["progress"]["done"] for answer in answers[:-1]] == [0, 1, 2]
-            assert answers[-1] == {"id": 1, "result": {"verb": "count", "to": 3}}
+            assert answers[-1] == {"id": 1, "result": {"operation": "count", "to": 3}}
             for number in range(5):
-                verbs[1].write(json.dumps({"id": number, "verb": "status"}).encode() + b"\n")
+                verbs[1].write(json.dumps({"id": number, "operation": "status"}).encode() + b"\n")
             idents = [json.loads(await verbs[0].readline())["id"] for _ in range(5)]
             assert sorted(idents) == [0, 1, 2, 3, 4]
 
@@ -152,7 +152,7 @@ def test_errors_arrive_with_code_message_and_hint_and_a_bug_is_logged(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def test() -> None:
-        async with hosting(folder) as host, connected(host, "verb") as verbs:
+        async with hosting(folder) as host, connected(host, "call") as verbs:
             await verbs[0].readline()
             (answer,) = await ask(verbs, "missing", ident=7)
             error = {"code": "not_found", "message": "No document 'x'.", "hint": "Nearest: 'y'."}
@@ -160,7 +160,7 @@ def test_errors_arrive_with_code_message_and_hint_and_a_bug_is_logged(
             (answer,) = await ask(verbs, "bug")
             assert answer["error"]["code"] == "internal"
             assert answer["error"]["message"] == "ZeroDivisionError: by zero"
-            for wrong in (b"nonsense\n", b"[]\n", b'{"verb": 1}\n', b'{"verb": "x", "arguments": [1]}\n'):
+            for wrong in (b"nonsense\n", b"[]\n", b'{"operation": 1}\n', b'{"operation": "x", "arguments": [1]}\n'):
                 verbs[1].write(wrong)
                 assert json.loads(await verbs[0].readline())["error"]["code"] == "bad_request"
 
@@ -172,9 +172,9 @@ def test_hanging_up_cancels_what_is_worked_on(folder: Path) -> None:
     async def test() -> None:
         cancelled.clear()
         async with hosting(folder) as host:
-            async with connected(host, "verb") as (reader, writer):
+            async with connected(host, "call") as (reader, writer):
                 await reader.readline()
-                writer.write(b'{"id": 1, "verb": "wait"}\n{"id": 2, "verb": "status"}\n')
+                writer.write(b'{"id": 1, "operation": "wait"}\n{"id": 2, "operation": "status"}\n')
                 assert json.loads(await reader.readline())["id"] == 2
             assert await asyncio.to_thread(cancelled.wait, 30)
 
@@ -184,11 +184,11 @@ def test_hanging_up_cancels_what_is_worked_on(folder: Path) -> None:
 def test_a_caller_that_does_not_read_misses_progress_but_no_answer(folder: Path) -> None:
     async def test() -> None:
         counted.clear()
-        async with hosting(folder) as host, connected(host, "verb", limit=1024) as (reader, writer):
-            writer.write(b'{"id": 1, "verb": "count", "arguments": {"to": 5000, "size": 2000}}\n')
+        async with hosting(folder) as host, connected(host, "call", limit=1024) as (reader, writer):
+            writer.write(b'{"id": 1, "operation": "count", "arguments": {"to": 5000, "size": 2000}}\n')
             assert await asyncio.to_thread(counted.wait, 30)
             lines, rest = 0, b""
-            while b'"result":{"verb":"count"' not in rest:
+            while b'"result":{"operation":"count"' not in rest:
                 more = await reader.read(65536)
                 rest, lines = rest[-200:] + more, lines + more.count(b"\n")
             assert lines < 5000
@@ -198,7 +198,7 @@ def test_a_caller_that_does_not_read_misses_progress_but_no_answer(folder: Path)
 
 def test_a_request_of_any_length_ends_in_words(folder: Path) -> None:
     async def test() -> None:
-        async with hosting(folder) as host, connected(host, "verb") as (reader, writer):
+        async with hosting(folder) as host, connected(host, "call") as (reader, writer):
             await reader.readline()
             writer.write(b"x" * (LONGEST_REQUEST + 10))
             assert "longer than" in json.loads(await reader.readline())["error"]["message"]
@@ -257,7 +257,7 @@ def test_it_is_asked_to_retire_once_and_says_farewell(folder: Path) -> None:
             async with connected(host, "mcp") as (reader, _):
                 assert json.loads(await reader.readline())["librarian"]["url"] == "http://x"
                 for _ in range(2):
-                    async with connected(host, "retire") as (other, _):
+                    async with connected(host, "shut_down") as (other, _):
                         await other.readline()
                         assert await other.read() == b""
                 assert asked == [True]
