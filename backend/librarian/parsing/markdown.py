@@ -9,9 +9,8 @@ from dataclasses import replace
 from ..models import Block, Document, Excluded, Link, SourceFile
 from .encoding import decode
 from .front_matter import read_front_matter
-from .markdown_blocks import BlockScanner
+from .markdown_blocks import MarkdownBlocks, parse_blocks
 from .markdown_inline import markup_spans, role_targets, silent_spans
-from .markdown_notes import told_apart
 from .mdx import IMPORT_LINE, is_mdx, mdx_spans, paired_tags
 from .metadata import doc_type_of, given_doc_type, given_language, modified_of, summary_of, tags_of, title_of, without
 from .plain_text import plain
@@ -153,21 +152,20 @@ class MarkdownParser:
         )
 
 
-def _scanned(text: str, start: int, *, mdx: bool) -> tuple[BlockScanner, list[Block], Inside]:
+def _scanned(text: str, start: int, *, mdx: bool) -> tuple[MarkdownBlocks, list[Block], Inside]:
     """What stands in the lines from `start` on, its blocks, and where code is."""
-    scanner = BlockScanner(text, start, mdx=mdx).scan()
-    blocks = told_apart(text, scanner.blocks)
-    return scanner, blocks, Inside(code_blocks(text, blocks))
+    scanner = parse_blocks(text, start, mdx=mdx)
+    return scanner, scanner.blocks, Inside(code_blocks(text, scanner.blocks))
 
 
-def _is_mdx(text: str, start: int, scanner: BlockScanner, code: Inside) -> bool:
+def _is_mdx(text: str, start: int, scanner: MarkdownBlocks, code: Inside) -> bool:
     if "{/*" not in text and "import " not in text:
         return False
     silent = Inside((first, last) for first, last, _ in silent_spans(text, start))
     return is_mdx(text, start, code, InsideCodeSpan(text, scanner.blocks), silent)
 
 
-def _excluded(text: str, start: int, scanner: BlockScanner, code: Inside, *, mdx: bool) -> list[Excluded]:
+def _excluded(text: str, start: int, scanner: MarkdownBlocks, code: Inside, *, mdx: bool) -> list[Excluded]:
     """Comments, shortcodes and MDX statements outside code; sorted, without overlap."""
     found: list[tuple[int, int, str]] = []
     if "{{<" in text or "{{%" in text:  # Hugo sees to them in code spans too
@@ -188,7 +186,7 @@ def _excluded(text: str, start: int, scanner: BlockScanner, code: Inside, *, mdx
     others += _comments(text, start, code, spans_of_code)
     found += [span for span in others if span[0] not in spans_of_code]
     found += [target for role, target in role_targets(text, start) if role not in spans_of_code]
-    found += [(first, last, "admonition") for first, last in scanner.markers]
+    found += [(first, last, "admonition") for first, last in scanner.hidden]
     found.sort(key=lambda span: (span[0], -span[1]))
     spans: list[Excluded] = []
     reached = start

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from ..document_builder import marks_around
 from ..front_matter import read_front_matter
-from ..markdown_tags import hidden_in_directive
+from ..markdown_blocks import hidden_in_directive
 from . import parts
 from .files import IncludedFile, IncludeReader, NotIncluded, PartNotFound, language_of, part_not_found
 
