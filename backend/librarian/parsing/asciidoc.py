@@ -6,10 +6,11 @@ import re
 from typing import Literal
 
 from ..models import Block, Document, Excluded, Heading, Link, SourceFile
+from .document_builder import new_document
 from .encoding import decode
-from .metadata import doc_type_of, modified_of, summary_of, tags_of, title_of
+from .metadata import modified_of, summary_of, tags_of, title_of
 from .plain_text import plain
-from .spans import Inside
+from .spans import Intervals
 
 ATTRIBUTE = re.compile(r":(!?[\w-]+!?):(?:[ \t]+(.*))?$")
 FENCE = re.compile(r"(?:-{4,}|\.{4,}|\+{4,})[ \t]*$|```[^\n`]*$")
@@ -153,26 +154,18 @@ class AsciiDocParser:
         text = scanner.text
         excluded = _excluded(text, scanner)
         title, in_text = title_of({}, scanner.headings, source.file_path)
-        return Document(
-            file_path=source.file_path,
-            product=source.product,
-            component=source.component,
-            kind="document",
-            file_type=source.extension,
-            title=title,
-            text=text,
+        return new_document(
+            source,
+            title,
+            text,
+            decoded,
             headings=tuple(scanner.headings),
             blocks=tuple(scanner.blocks),
             excluded=tuple(excluded),
             links=tuple(_links(text)),
-            doc_type=doc_type_of(source.file_path, title, text),
             tags=tags_of(scanner.attributes),
-            encoding=decoded.encoding,
-            encoding_confidence=decoded.confidence,
             summary=summary_of(text, scanner.blocks, scanner.attributes, excluded),
             last_modified=modified_of({"date": scanner.attributes.get("revdate", "")}, source.mtime_ns),
-            size=source.size,
-            mtime_ns=source.mtime_ns,
             title_in_text=in_text,
         )
 
@@ -317,7 +310,7 @@ class _Scanner:
 def _excluded(text: str, scanner: _Scanner) -> list[Excluded]:
     """What the scanner leaves out, and where links and pictures lead, around their words, outside of code."""
     code = [(block.start, block.end) for block in scanner.blocks if block.kind == "fence"]
-    taken = Inside(sorted(code + [(span.start, span.end) for span in scanner.excluded]))
+    taken = Intervals(sorted(code + [(span.start, span.end) for span in scanner.excluded]))
     found = list(scanner.excluded)
     for match in _INLINE.finditer(text):
         if not match.lastindex or not match[match.lastindex].strip() or match.start() in taken:

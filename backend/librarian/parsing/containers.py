@@ -1,8 +1,4 @@
-"""Fences and tables of a document, and which of them stand around each of its passages.
-
-A passage may begin in the middle of a fence: what shows a part of it must know how the fence opens. Found once, when a
-document is read, so that an answer needs the passage alone.
-"""
+"""Fences and tables of a document, and which of them stand around each chunk, which may begin inside one."""
 
 from __future__ import annotations
 
@@ -30,8 +26,8 @@ _REST = re.compile(r"[^\S\n]*(?=\n|\Z)")  #: of a line, where it is blank
 _MARGIN = " \t>"  #: before a line's text, in quotes too
 
 
-class Frames:
-    """Of one document: the frames and the headings of any span of its text."""
+class Containers:
+    """The fences, tables, headings and hidden lines of one document, for any span of its text."""
 
     def __init__(self, document: Document) -> None:
         self._frames = _InOrder(list(_frames(document)))

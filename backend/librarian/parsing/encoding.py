@@ -51,6 +51,10 @@ _MAX_STRAY_SHARE = 0.05  #: zero bytes that stray into a text; of what isn't one
 _MAX_LETTER_SHARE = 0.15  #: bytes outside ASCII of a Western text; half of them are in ideographs as UTF-16
 _PLAIN = bytes({9, 10, 13, *range(32, 127)})
 _NEWLINES = re.compile(r"\r\n?")
+#: What no text holds: control characters of ISO 8859, and what can't be decoded.
+_STRANGE = re.compile("[\x80-\x84\x86-\x9f\ufffd]")
+#: A Latin letter next to one of another alphabet.
+_MIXED = re.compile("[A-Za-z][\u0370-\u06ff]|[\u0370-\u06ff][A-Za-z]")
 _DAMAGED = "\ufffd"
 
 
@@ -98,16 +102,25 @@ def _guess(data: bytes) -> Decoded:
 
     import chardet
 
-    era = chardet.EncodingEra.ALL & ~chardet.EncodingEra.MAINFRAME
-    found = chardet.detect(data[: 4 * _SAMPLE], prefer_superset=False, compat_names=False, encoding_era=era)
-    name, confidence = str(found["encoding"] or "cp1252"), float(found["confidence"] or 0.0)
-    if letters < _FEW_LETTERS and _RARE.match(name):
-        name, confidence = "cp1252", min(confidence, 0.5)
-    try:
-        encoding = codecs.lookup(_SUPERSETS.get(name, name)).name
-    except LookupError:
-        encoding = "cp1252"
-    return _decoded(data.decode(encoding, "replace"), encoding, round(min(1.0, confidence), 2))
+    found = chardet.detect_all(
+        data[: 4 * _SAMPLE],
+        ignore_threshold=True,
+        prefer_superset=False,  # it takes cp1250 for a superset of ISO 8859-2, and cp1251 of 8859-5
+        compat_names=False,
+        encoding_era=chardet.EncodingEra.ALL & ~chardet.EncodingEra.MAINFRAME,
+    )
+    for one in found:
+        name = str(one["encoding"])
+        if letters < _FEW_LETTERS and _RARE.match(name):
+            continue
+        try:
+            encoding = codecs.lookup(_SUPERSETS.get(name, name)).name
+        except LookupError:
+            continue
+        text = data.decode(encoding, "replace")
+        if not _STRANGE.search(text) and 4 * len(_MIXED.findall(text)) <= letters:
+            return _decoded(text, encoding, round(min(1.0, float(one["confidence"] or 0.01)), 2))
+    return _decoded(data.decode("cp1252", "replace"), "cp1252", 0.01)
 
 
 def _is_narrow(sample: bytes) -> bool:
