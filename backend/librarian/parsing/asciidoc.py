@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from ..models import Block, Document, Excluded, Heading, Link, SourceFile
+from .document_builder import new_document
 from .encoding import decode
-from .metadata import doc_type_of, modified_of, summary_of, tags_of, title_of
+from .metadata import modified_of, summary_of, tags_of, title_of
 from .plain_text import plain
-from .spans import Inside
+from .spans import Intervals
 
 ATTRIBUTE = re.compile(r":(!?[\w-]+!?):(?:[ \t]+(.*))?$")
 FENCE = re.compile(r"(?:-{4,}|\.{4,}|\+{4,})[ \t]*$|```[^\n`]*$")
@@ -43,159 +44,71 @@ _REFERENCE = re.compile(
     r"\\\{|\+\+\+.{1,400}?\+\+\+|\+\+.{1,400}?\+\+|(?<![\w+])\+(?=[^\s+])[^+\n]{1,400}(?<=\S)\+(?![\w+])"
     r"|pass:[b-z,]*\[[^\[\]\n]{0,400}\]|\{([\w-]+)\}"
 )
-_CODE_STYLE = re.compile(r"\[(?:(?:source|listing|literal|pass|stem|latexmath|asciimath)\b|,)")
-_SUBSTITUTED = re.compile(r"\bsubs=(?:\"[^\"\n]*|[^\",\]\n]*)(?<!-)\b(?:attributes|normal)\b")
-_ABOVE_BLOCK = re.compile(r"\.[^\s.]|//(?!/)")  #: a block's name, a comment: a block's attributes may go before them
-_LEAST_ROOM = 100_000
-
+_MAX_GROWTH = 100_000  #: characters by which values may make a text longer than twice its length
 #: Attributes of every page.
-_KNOWN = {
-    "amp": "&",
-    "asterisk": "*",
-    "blank": "",
-    "caret": "^",
-    "cpp": "C++",
-    "empty": "",
-    "nbsp": " ",
-    "plus": "+",
-    "sp": " ",
-    "tilde": "~",
-    "vbar": "|",
-    "zwsp": "",
-}
+_KNOWN = {"amp": "&", "asterisk": "*", "blank": "", "caret": "^", "cpp": "C++", "empty": "", "nbsp": " ", "plus": "+",
+          "sp": " ", "tilde": "~", "vbar": "|", "zwsp": ""}  # fmt: skip
 
 
-class Resolved(NamedTuple):
-    """A text's lines with the values in place of references, and the attributes that its end has."""
-
-    lines: list[str]
-    attributes: dict[str, str]
-
-
-def resolved(text: str) -> Resolved:
-    """As many lines as the text has: a value has no line breaks."""
-    resolver = _Resolver(text)
-    resolver.resolve()
-    return Resolved(resolver.lines, resolver.attributes)
-
-
-class _Resolver:
-    """One pass over the lines. What is inserted makes a text at most twice as long, so that few lines of values that
-    double each other can't make gigabytes."""
+class _Attributes:
+    """Values of attributes, put in place of references outside code. A value has no line breaks."""
 
     def __init__(self, text: str) -> None:
         self.lines = text.split("\n")
-        self.attributes: dict[str, str] = {}
-        self._room = len(text) + _LEAST_ROOM
-        self._table = ""  # the line that closes the open table
-        self._verbatim = ""  # the line that closes the open fence or comment; blank for a paragraph
-        self._is_verbatim = self._is_substituted = False
-        self._code_next = self._substitutes_next = False  # what attributes say of the block below them
-        self._title = -1  # the page's, which the entries below it hold for too
-
-    def resolve(self) -> None:
+        self.values: dict[str, str] = {}
+        self._left = len(text) + _MAX_GROWTH
+        self._in_table = False
+        title, closing = -1, ""  # closing: the line that ends the open fence or comment
         number = 0
-        begins = True  # a block
         while number < len(self.lines):
-            line = self.lines[number]
+            line, mark = self.lines[number], self.lines[number].strip()
             last = number
-            if self._is_verbatim:
-                self._in_verbatim(number, line)
-                begins = True
-            elif ATTRIBUTE.match(line) and not self._table:
+            if closing:
+                closing = "" if mark == closing else closing
+            elif FENCE.match(line) or COMMENT_BLOCK.match(line):
+                closing = "```" if mark.startswith("```") else mark
+            elif entry := ATTRIBUTE.match(line):
                 last = end_of_entry(self.lines, number)
-                self._set(number, last)
-                begins = True
-            elif not line.strip():
-                if self._title >= 0:
-                    self.lines[self._title] = self._inserted(self.lines[self._title])
-                    self._title = -1
-                begins = True
-            elif self._opens(line, begins):
-                begins = True
-            else:
-                if begins and number + 1 < len(self.lines) and underline(line, self.lines[number + 1]):
+                self._set(entry, number, last)
+            elif line.startswith("= "):
+                title = number  # the entries below it hold for it too
+            elif TABLE.match(line):
+                self._in_table = not self._in_table
+            elif not BLOCK_ATTRIBUTES.match(line) and (mark != "{description}" or "description" not in self.values):
+                self.lines[number] = self._resolved(line)
+                above = self.lines[number - 1] if number else ""
+                if mark and not above.strip() and underline(line, "".join(self.lines[number + 1 : number + 2])):
                     last += 1
-                begins = last > number or line.startswith("=")
-                self._running(number, line)
             number = last + 1
+            if title >= 0 and (not mark or number == len(self.lines)):
+                self.lines[title] = self._resolved(self.lines[title])
+                title = -1
 
-    def _in_verbatim(self, number: int, line: str) -> None:
-        if line.strip() in (self._verbatim, self._table or self._verbatim):
-            self._is_verbatim = False
-            if line.strip() == self._table:
-                self._table = ""
-        elif self._is_substituted:
-            self.lines[number] = self._inserted(line)
-
-    def _opens(self, line: str, begins: bool) -> bool:
-        """Whether a line is one in which nothing is resolved: of markup, or a paragraph's of code."""
-        mark = line.strip()
-        if COMMENT_BLOCK.match(line) or FENCE.match(line) or (mark == "--" and self._code_next):
-            self._begin("```" if mark.startswith("```") else mark)
-            return True
-        if DELIMITER.match(line) or TABLE.match(line):
-            if TABLE.match(line):
-                self._table = "" if mark == self._table else self._table or mark
-            self._code_next = self._substitutes_next = False
-            return True
-        if BLOCK_ATTRIBUTES.match(line):
-            self._code_next |= _CODE_STYLE.match(line) is not None
-            self._substitutes_next |= _SUBSTITUTED.search(line) is not None
-            return True
-        if _ABOVE_BLOCK.match(line):
-            return mark[0] == "/"
-        literal = begins and line[0] in " \t" and not self._table and not ITEM.match(line)
-        if literal or self._code_next:
-            self._begin("")
-            return not self._is_substituted
-        self._code_next = self._substitutes_next = False
-        return False
-
-    def _begin(self, closing: str) -> None:
-        self._is_verbatim, self._verbatim = True, closing
-        self._is_substituted = closing[:1] != "/" and self._substitutes_next
-        self._code_next = self._substitutes_next = False
-
-    def _running(self, number: int, line: str) -> None:
-        if line.strip() != "{description}" or "description" not in self.attributes:  # is text where it is set
-            self.lines[number] = self._inserted(line)
-        if line.startswith("= "):
-            self._title = number
-
-    def _set(self, first: int, last: int) -> None:
-        entry = ATTRIBUTE.match(self.lines[first])
-        assert entry is not None
+    def _set(self, entry: re.Match[str], first: int, last: int) -> None:
         name = entry.group(1).lower()
         if "!" in name:
-            self.attributes.pop(name.strip("!"), None)
+            self.values.pop(name.strip("!"), None)
             return
-        lines = [(entry.group(2) or ""), *self.lines[first + 1 : last + 1]]
+        if name == "description":  # is text
+            self.lines[first : last + 1] = map(self._resolved, self.lines[first : last + 1])
+        lines = [entry.group(2) or "", *self.lines[first + 1 : last + 1]]
         value = " ".join(line.removesuffix(" \\").removesuffix(" +").strip() for line in lines)
         passed = PASSED.fullmatch(value)
         if passed is None or "a" in passed.group(1):
-            value = self._inserted(value)
-            if name == "description":  # is text
-                for number in range(first, last + 1):
-                    self.lines[number] = self._inserted(self.lines[number])
+            value = self._resolved(value)
             passed = PASSED.fullmatch(value)
-        self.attributes[name] = passed.group(2) if passed else value
+        self.values[name] = passed.group(2) if passed else value
 
-    def _inserted(self, text: str) -> str:
+    def _resolved(self, text: str) -> str:
         return _REFERENCE.sub(self._value, text) if "{" in text else text
 
     def _value(self, match: re.Match[str]) -> str:
-        reference, name = match.group(), (match.group(1) or "").lower()
-        value = self.attributes.get(name, _KNOWN.get(name)) if name else None
-        if value is None:
-            return reference
-        if self._table:
-            value = value.replace("|", "\\|")
-        grown = len(value) - len(reference)
-        if grown > self._room:
-            return reference
-        self._room -= max(0, grown)
-        return value
+        name = (match.group(1) or "").lower()
+        value = self.values.get(name, _KNOWN.get(name)) if name else None
+        if value is None or len(value) - len(match.group()) > self._left:
+            return match.group()
+        self._left -= max(0, len(value) - len(match.group()))
+        return value.replace("|", "\\|") if self._in_table else value
 
 
 _TITLE = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?[ \t]*$")
@@ -241,34 +154,26 @@ class AsciiDocParser:
         text = scanner.text
         excluded = _excluded(text, scanner)
         title, in_text = title_of({}, scanner.headings, source.file_path)
-        return Document(
-            file_path=source.file_path,
-            product=source.product,
-            component=source.component,
-            kind="document",
-            file_type=source.extension,
-            title=title,
-            text=text,
+        return new_document(
+            source,
+            title,
+            text,
+            decoded,
             headings=tuple(scanner.headings),
             blocks=tuple(scanner.blocks),
             excluded=tuple(excluded),
             links=tuple(_links(text)),
-            doc_type=doc_type_of(source.file_path, title, text),
             tags=tags_of(scanner.attributes),
-            encoding=decoded.encoding,
-            encoding_confidence=decoded.confidence,
             summary=summary_of(text, scanner.blocks, scanner.attributes, excluded),
             last_modified=modified_of({"date": scanner.attributes.get("revdate", "")}, source.mtime_ns),
-            size=source.size,
-            mtime_ns=source.mtime_ns,
             title_in_text=in_text,
         )
 
 
 class _Scanner:
-    """One pass over the lines: what a line is is told by the file, what it says has the values of attributes.
+    """Finds blocks in the raw lines; offsets and words are those of the lines with attributes' values.
 
-    No value can make a title or a list's item of a line then, nor part a paragraph where it is empty.
+    So a value cannot make a title or an item of a line.
     """
 
     def __init__(self, text: str) -> None:
@@ -276,7 +181,8 @@ class _Scanner:
         self.headings: list[Heading] = []
         self.excluded: list[Excluded] = []
         self._lines = text.split("\n")
-        self._shown, self.attributes = resolved(text)
+        attributes = _Attributes(text)
+        self._shown, self.attributes = attributes.lines, attributes.values
         self.text = "\n".join(self._shown)
         self._is_described = False
         self._starts = [0]
@@ -316,8 +222,8 @@ class _Scanner:
             if attribute.group(1) == "description" and attribute.group(2):
                 return self._description(number, last, attribute.start(2))
             return self._hidden(number, last, "markup")
-        told = line.strip() == "{description}" and self._is_described
-        if told or BLOCK_ATTRIBUTES.match(line) or _MACRO.match(line):
+        repeated = line.strip() == "{description}" and self._is_described
+        if repeated or BLOCK_ATTRIBUTES.match(line) or _MACRO.match(line):
             return self._hidden(number, number, "comment" if line.startswith("//") else "markup")
         if self._kind is None and (taken := self._title(number, line)):
             return taken
@@ -404,7 +310,7 @@ class _Scanner:
 def _excluded(text: str, scanner: _Scanner) -> list[Excluded]:
     """What the scanner leaves out, and where links and pictures lead, around their words, outside of code."""
     code = [(block.start, block.end) for block in scanner.blocks if block.kind == "fence"]
-    taken = Inside(sorted(code + [(span.start, span.end) for span in scanner.excluded]))
+    taken = Intervals(sorted(code + [(span.start, span.end) for span in scanner.excluded]))
     found = list(scanner.excluded)
     for match in _INLINE.finditer(text):
         if not match.lastindex or not match[match.lastindex].strip() or match.start() in taken:

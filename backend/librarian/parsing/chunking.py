@@ -1,10 +1,7 @@
-"""Cutting a document into passages by its structure.
+"""Splits a document into chunks by its structure.
 
 Sections, then blocks, then the parts of a block that is too long: items of a list, lines of a table or fence, sentences
-of prose. Sizes are estimated from characters, so that borders never depend on an embedding model. Time is linear in the
-text.
-
-It builds no hierarchy and no windows: an embedder that reads fewer tokens than a chunk holds makes its own windows.
+of prose. Sizes are estimated from characters, so that chunks never depend on an embedding model.
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ from itertools import pairwise
 
 from ..models import NOT_INCLUDED, Block, Chunk, Document, Heading, embedding_prefix
 from ..text.characters import ENDS_ALONE, ENDS_BEFORE_BLANK, whole_until
-from .containers import Frames, blank_before, blank_behind
+from .containers import Containers, blank_before, blank_behind
 
 _CHARACTERS_PER_TOKEN = {
     "paragraph": 4.4,
@@ -52,8 +49,8 @@ _SENTENCE = re.compile(
 _LINE = re.compile(r"\n")
 _ITEM = re.compile(r"\n(?=[ \t]*(?:[-*+•]|\d{1,9}[.)]|[a-z][.)])[ \t]|[ \t]*\n)")
 _WORD = re.compile(r"\s|(?<=[,;/|、，])")
-#: What a kind is cut at, the best first.
-_JOINTS: dict[str, tuple[re.Pattern[str], ...]] = {
+#: Where a kind is split, the best first.
+_SPLITS: dict[str, tuple[re.Pattern[str], ...]] = {
     "paragraph": (_SENTENCE, _LINE, _WORD),
     "quote": (_SENTENCE, _LINE, _WORD),
     "heading": (_SENTENCE, _LINE, _WORD),
@@ -77,15 +74,15 @@ class Piece:
     floor: int = 0
 
 
-def cut_block(text: str, block: Block, target: int, ceiling: int, hard: int) -> Iterator[Piece]:
+def split_block(text: str, block: Block, target: int, ceiling: int, hard: int) -> Iterator[Piece]:
     """Pieces of a block of about `target` estimated tokens, at most `ceiling`, and at most `hard` characters."""
-    joints = _JOINTS.get(block.kind, _BY_LINE)
+    patterns = _SPLITS.get(block.kind, _BY_LINE)
     prose = block.kind in _PROSE
     start = before = block.start
     header_end = block.header_end if block.kind == "table" else None
     while start < block.end:
         kept = max(0, header_end - start) if header_end is not None else 0
-        end = _cut(text, start, block.end, block.kind, joints, target, ceiling, hard, kept)
+        end = _end_of_piece(text, start, block.end, block.kind, patterns, target, ceiling, hard, kept)
         yield Piece(
             start, end, estimate(text[start:end], block.kind), block.kind, prose and start > block.start, before
         )
@@ -94,12 +91,12 @@ def cut_block(text: str, block: Block, target: int, ceiling: int, hard: int) -> 
             start += 1
 
 
-def _cut(
+def _end_of_piece(
     text: str,
     start: int,
     end: int,
     kind: str,
-    joints: tuple[re.Pattern[str], ...],
+    patterns: tuple[re.Pattern[str], ...],
     target: int,
     ceiling: int,
     hard: int,
@@ -116,9 +113,9 @@ def _cut(
         most = most * 9 // 10
     wanted = max(1, min(most, int(target * per_token)))
     first = kept + 1 if stretch.find("\n", kept + 1, most) >= 0 else 1
-    for joint in joints:
+    for pattern in patterns:
         best = 0
-        for match in joint.finditer(stretch, first, most):
+        for match in pattern.finditer(stretch, first, most):
             if match.end() > wanted and best >= wanted // 3:
                 break
             best = match.end()
@@ -129,8 +126,8 @@ def _cut(
     return max(start + 1, whole_until(text, start + most))
 
 
-def cut_evenly(text: str, start: int, end: int, size: int, overlap: int) -> Iterator[Piece]:
-    """Pieces of `size` characters, cut between words, each beginning `overlap` characters before the last one's end."""
+def split_evenly(text: str, start: int, end: int, size: int, overlap: int) -> Iterator[Piece]:
+    """Pieces of `size` characters, split between words, each `overlap` characters before the last one ends."""
     while start < end:
         stop = min(end, start + size)
         if stop < end:
@@ -147,7 +144,7 @@ def cut_evenly(text: str, start: int, end: int, size: int, overlap: int) -> Iter
 def overlap_start(text: str, start: int, floor: int, tokens: int) -> int:
     """Where a chunk that continues prose begins instead: at the earliest sentence within `tokens` before it.
 
-    Sentences are never cut for the sake of overlap: where the last one alone is longer, there is none.
+    Sentences are never split: where the last one alone is longer, there is no overlap.
     """
     reach = max(floor, start - tokens * OVERLAP_CHARACTERS_PER_TOKEN)
     stretch = text[reach:start]
@@ -160,7 +157,7 @@ def overlap_start(text: str, start: int, floor: int, tokens: int) -> int:
     return start
 
 
-#: Changes whenever of the same document other chunks would be made.
+#: Raised whenever the same document gives other chunks.
 _VERSION = "6"
 #: A chunk never exceeds this; the catalog's and the snippet's costs rest on it.
 HARD_CEILING_CHARACTERS = 2_400
@@ -171,19 +168,10 @@ _GAP_CHARACTERS = 120
 
 
 class StructureChunker:
-    """Chunks of about `target_tokens` (estimated), at most `ceiling_tokens`, borders at the document's own joints.
+    """Chunks of about `target_tokens` (estimated), at most `ceiling_tokens`, between the document's own parts.
 
-    A document without parts, such as an abstract or a note, stays one chunk up to one and a half times the ceiling:
-    BM25 sees it whole then. Keyword nDCG@10 with and without that: 0.685 and 0.659 on 1,215 questions about abstracts
-    (SciFact, MED and CISI, p < 0.001; hybrid 0.733 and 0.729, p = 0.08), 0.557 and 0.558 on Ray, Kubernetes and CACM.
-
-    The defaults were given, then held against others by keyword nDCG@10 on the Ray questions (167) and the
-    Kubernetes tasks (50): 200/400 0.511 and 0.711; 120/240 0.499 and 0.673; 300/500 0.504 and 0.649; 400/600 0.513
-    and 0.677. Joining sections of less than 40 tokens with what follows them: 0.518 and 0.701. One run each, no
-    intervals; nothing was better on both.
-
-    With `respect_boundaries` off, evenly sized pieces regardless of structure; with `enabled` off, one chunk a
-    document.
+    A document without parts, such as an abstract or a note, stays one chunk up to one and a half times the ceiling.
+    With `respect_boundaries` off, evenly sized pieces; with `enabled` off, one chunk a document.
     """
 
     def __init__(
@@ -219,11 +207,11 @@ class StructureChunker:
             spans = self._evenly(document, min(HARD_CEILING_CHARACTERS, self._target * 4), self._overlap * 4)
         else:
             spans = self._by_structure(document)
-        return tuple(_Numbering(document).chunks(_trimmed(text, spans)))
+        return tuple(_Numberer(document).chunks(_trimmed(text, spans)))
 
     def _evenly(self, document: Document, size: int, overlap: int) -> Iterator[tuple[int, int, int]]:
         for start, end in _kept(document):
-            for piece in cut_evenly(document.text, start, end, size, overlap):
+            for piece in split_evenly(document.text, start, end, size, overlap):
                 yield piece.start, piece.end, piece.start
 
     def _by_structure(self, document: Document) -> Iterator[tuple[int, int, int]]:
@@ -233,7 +221,7 @@ class StructureChunker:
             return iter([(blocks[0].start, blocks[-1].end, blocks[0].start)])
         pieces: list[Piece] = []
         for block in blocks:
-            self._cut(document.text, block, pieces)
+            self._split(document.text, block, pieces)
         levels = {heading.start: heading.level for heading in document.headings}
         return self._join(document.text, pieces, levels)
 
@@ -247,22 +235,22 @@ class StructureChunker:
             return False
         return sum(estimate(text[block.start : block.end], block.kind) for block in blocks) <= self._ceiling * 3 // 2
 
-    def _cut(self, text: str, block: Block, pieces: list[Piece]) -> None:
+    def _split(self, text: str, block: Block, pieces: list[Piece]) -> None:
         length = block.end - block.start
         if length <= HARD_CEILING_CHARACTERS:
             size = estimate(text[block.start : block.end], block.kind)
             if size <= self._ceiling or block.kind == "heading":
                 pieces.append(Piece(block.start, block.end, size, block.kind))
                 return
-        # Room is left for the overlap that a continuing piece begins with.
+        # A continuing piece begins with an overlap.
         ceiling = self._ceiling - self._overlap
         hard = HARD_CEILING_CHARACTERS - self._overlap * OVERLAP_CHARACTERS_PER_TOKEN
-        pieces.extend(cut_block(text, block, min(self._target, ceiling), ceiling, hard))
+        pieces.extend(split_block(text, block, min(self._target, ceiling), ceiling, hard))
 
     def _join(self, text: str, pieces: Sequence[Piece], levels: dict[int, int]) -> Iterator[tuple[int, int, int]]:
         """Neighbouring pieces become chunks: a heading opens one, small pieces share one."""
         start = end = size = -1  # of the open chunk; -1 where none is open
-        home = 0  # offset whose section the chunk belongs to
+        owner = 0  # offset whose section the chunk belongs to
         bare = 0  # level of the last heading where the chunk holds headings alone, else 0
         for piece in pieces:
             is_heading = piece.kind == "heading"
@@ -281,21 +269,21 @@ class StructureChunker:
                 if joins:
                     end, size = piece.end, size + piece.size
                     if is_heading:
-                        home, bare = piece.start, level
+                        owner, bare = piece.start, level
                     else:
                         bare = 0
                     continue
-                yield start, end, home
+                yield start, end, owner
                 start = -1
             if text[piece.start : piece.end].isspace():  # between hidden lines, which a chunk would begin with
                 continue
-            start, end, size, home = piece.start, piece.end, piece.size, piece.start
+            start, end, size, owner = piece.start, piece.end, piece.size, piece.start
             bare = levels.get(piece.start, 1) if is_heading else 0
             if piece.continues and self._overlap:
                 start = overlap_start(text, piece.start, piece.floor, self._overlap)
                 size += self._overlap if start < piece.start else 0
         if start >= 0:
-            yield start, end, home
+            yield start, end, owner
 
 
 def _kept(document: Document) -> Iterator[tuple[int, int]]:
@@ -315,7 +303,7 @@ def _blocks(document: Document) -> Iterator[Block]:
     excluded = [
         span
         for span in document.excluded
-        if span.reason != NOT_INCLUDED and _parts(document.text, span.start, span.end)
+        if span.reason != NOT_INCLUDED and _separates(document.text, span.start, span.end)
     ]
     place = 0
     for block in _all_blocks(document):
@@ -335,7 +323,7 @@ def _blocks(document: Document) -> Iterator[Block]:
             yield Block(block.kind, start, block.end)
 
 
-def _parts(text: str, start: int, end: int) -> bool:
+def _separates(text: str, start: int, end: int) -> bool:
     """Whether an excluded span is left out of chunks: whole lines, or too long to be carried along."""
     if end - start > _GAP_CHARACTERS:
         return True
@@ -355,16 +343,16 @@ def _all_blocks(document: Document) -> Iterator[Block]:
 
 
 def _trimmed(text: str, spans: Iterator[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
-    for start, end, home in spans:
+    for start, end, owner in spans:
         while start < end and text[start].isspace():
             start += 1
         while end > start and text[end - 1].isspace():
             end -= 1
         if start < end:
-            yield start, end, max(home, start)
+            yield start, end, max(owner, start)
 
 
-class _Numbering:
+class _Numberer:
     """Gives spans their heading path, page, lines, ordinal, hash and frames. Spans come in order of their start."""
 
     def __init__(self, document: Document) -> None:
@@ -374,13 +362,13 @@ class _Numbering:
 
     def chunks(self, spans: Iterator[tuple[int, int, int]]) -> Iterator[Chunk]:
         text, headings, pages = self._document.text, self._document.headings, self._document.page_starts
-        frames = Frames(self._document)
+        frames = Containers(self._document)
         line, counted = 1, 0
         prefixes: dict[tuple[str, ...], bytes] = {}
-        for ordinal, (start, end, home) in enumerate(spans):
+        for ordinal, (start, end, owner) in enumerate(spans):
             line += text.count("\n", counted, start)
             counted = start
-            place = bisect_right(self._starts, home) - 1
+            place = bisect_right(self._starts, owner) - 1
             path = self._paths[place] if place >= 0 else ()
             if (prefix := prefixes.get(path)) is None:
                 prefix = prefixes[path] = embedding_prefix(self._document, path).encode("utf-8", "surrogatepass")

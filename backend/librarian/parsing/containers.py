@@ -1,8 +1,4 @@
-"""Fences and tables of a document, and which of them stand around each of its passages.
-
-A passage may begin in the middle of a fence: what shows a part of it must know how the fence opens. Found once, when a
-document is read, so that an answer needs the passage alone.
-"""
+"""Fences and tables of a document, and which of them stand around each chunk, which may begin inside one."""
 
 from __future__ import annotations
 
@@ -25,13 +21,13 @@ class Lines(NamedTuple):
 
 
 _FENCE = re.compile(r"^(?P<lead>[ \t>]*+(?:(?:[-*+]|\d+[.)])[ \t]++)?)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)$")
-_MARKS = ("```", "~~~")
+_MARKED_LINE = re.compile(r"^[^\n]*?(?:```|~~~)[^\n]*$", re.M)
 _REST = re.compile(r"[^\S\n]*(?=\n|\Z)")  #: of a line, where it is blank
 _MARGIN = " \t>"  #: before a line's text, in quotes too
 
 
-class Frames:
-    """Of one document: the frames and the headings of any span of its text."""
+class Containers:
+    """The fences, tables, headings and hidden lines of one document, for any span of its text."""
 
     def __init__(self, document: Document) -> None:
         self._frames = _InOrder(list(_frames(document)))
@@ -126,7 +122,7 @@ def blank_behind(text: str, start: int) -> int | None:
 def _frames(document: Document) -> Iterator[Frame]:
     """In order, without overlap; fences inside lists and quotes too."""
     text = document.text
-    marked = _marked(text)
+    marked = "```" in text or "~~~" in text
     if not document.blocks and marked:
         yield from _fences(text, 0, len(text))
     for block in document.blocks:
@@ -135,28 +131,16 @@ def _frames(document: Document) -> Iterator[Frame]:
             opening = text[block.start : opening_end].rstrip("\n")
             yield Frame("table", block.start, block.end, opening, opening_end, "", block.end)
         elif marked and block.kind != "heading":
-            place = bisect_left(marked, block.start)
-            if place < len(marked) and marked[place] < block.end:
-                yield from _fences(text, block.start, block.end)
-
-
-def _marked(text: str) -> list[int]:
-    """Where a fence may open or close, ascending. Most texts have no such place, and are passed over at once."""
-    found = []
-    for marks in _MARKS:
-        at = text.find(marks)
-        while at >= 0:
-            found.append(at)
-            at = text.find(marks, at + len(marks))
-    return sorted(found)
+            yield from _fences(text, block.start, block.end)
 
 
 def _fences(text: str, start: int, end: int) -> Iterator[Frame]:
     """Fenced code between two offsets, found by its marks; one that is never closed ends with the region."""
     opened: re.Match[str] | None = None
     opened_at = opening_end = 0
-    for first, last in _marked_lines(text, start, end):
-        marks = _FENCE.match(text[first:last])
+    for line in _MARKED_LINE.finditer(text, start, end):
+        first, last = line.span()
+        marks = _FENCE.match(line.group())
         if opened is None:
             if marks and "`" not in marks["info"]:
                 opened, opened_at, opening_end = marks, first, last
@@ -165,18 +149,6 @@ def _fences(text: str, start: int, end: int) -> Iterator[Frame]:
             opened = None
     if opened is not None:
         yield _fence(opened, opened_at, opening_end, end, end)
-
-
-def _marked_lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Lines between two offsets that hold three backticks or tildes: few, where looking at every line takes long."""
-    next_of = {marks: text.find(marks, start, end) for marks in _MARKS}
-    while (at := min(next_of.values(), key=lambda place: place if place >= 0 else end)) >= 0:
-        last = text.find("\n", at, end)
-        yield text.rfind("\n", start, at) + 1 or start, last if last >= 0 else end
-        if last < 0:
-            return
-        start = last + 1
-        next_of = {marks: text.find(marks, start, end) if 0 <= at < start else at for marks, at in next_of.items()}
 
 
 def _closes(opening: str, marks: re.Match[str]) -> bool:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from ..models import Block, Document, Heading, Link, SourceFile
 from ..text.characters import UNSEEN
+from .encoding import Decoded
 from .metadata import doc_type_of, iso_of_ns, summary_of, title_of
 
 Kind = Literal["heading", "paragraph", "list", "table", "fence", "quote"]
@@ -36,6 +37,28 @@ Target = tuple[str, str]  #: words of a link, and where it leads
 def marks_around(code: str) -> str:
     """The backticks of a fence around `code`: more than any run of them in it has, and three at least."""
     return "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(code)), default=0))
+
+
+def new_document(source: SourceFile, title: str, text: str, decoded: Decoded | None = None, **fields: Any) -> Document:
+    """A document of a file; `fields` are those of `Document` that don't follow from the file and its text."""
+    if decoded is not None:
+        fields |= {"encoding": decoded.encoding, "encoding_confidence": decoded.confidence}
+    known: dict[str, Any] = {
+        "file_type": source.extension,
+        "doc_type": doc_type_of(source.file_path, title, text),
+        "last_modified": iso_of_ns(source.mtime_ns),
+    }
+    return Document(
+        file_path=source.file_path,
+        product=source.product,
+        component=source.component,
+        kind="document",
+        title=title,
+        text=text,
+        size=source.size,
+        mtime_ns=source.mtime_ns,
+        **known | fields,
+    )
 
 
 class DocumentBuilder:
@@ -173,24 +196,18 @@ class DocumentBuilder:
         heading, in_text = title_of({}, self._headings, source.file_path)
         if (title := one_line(title)) and (is_better or all(head.level > 1 for head in self._headings)):
             heading, in_text = title, True
-        return Document(
-            file_path=source.file_path,
-            product=source.product,
-            component=source.component,
-            kind="document",
+        return new_document(
+            source,
+            heading,
+            text,
             file_type=file_type,
-            title=heading,
-            text=text,
             headings=tuple(self._headings),
             blocks=tuple(self._blocks),
             page_starts=tuple(self._pages) + (self._length,) * (self._pages_due if self._pages else 0),
             links=tuple(sorted(self._links, key=lambda link: link.start)),
-            doc_type=doc_type_of(source.file_path, heading, text),
             tags=tuple(dict.fromkeys(tag for tag in map(one_line, tags) if tag)),
             summary=summary_of(text, self._blocks, {}),
             last_modified=modified or iso_of_ns(source.mtime_ns),
-            size=source.size,
-            mtime_ns=source.mtime_ns,
             title_in_text=in_text,
             notes=tuple(self.notes),
         )

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ..models import Block, Document, Excluded, Link, SourceFile
+from .document_builder import new_document
 from .encoding import decode
 from .front_matter import read_front_matter
-from .markdown_blocks import BlockScanner
+from .markdown_blocks import MarkdownBlocks, parse_blocks
 from .markdown_inline import markup_spans, role_targets, silent_spans
-from .markdown_notes import told_apart
 from .mdx import IMPORT_LINE, is_mdx, mdx_spans, paired_tags
 from .metadata import doc_type_of, given_doc_type, given_language, modified_of, summary_of, tags_of, title_of, without
 from .plain_text import plain
-from .spans import Inside, InsideCodeSpan, code_blocks
+from .spans import InsideCodeSpan, Intervals, code_blocks
 
 _LINK = re.compile(
     r"(?<!!)\[((?:[^\[\]\n]|\n(?!\n)|\[[^\[\]\n]*\]|!\[[^\[\]\n]*\]\([^()\n]*\)){1,400}?)\]\(\s*(?:<([^<>\n]+)>|([^\s()<>]+(?:\([^\s()]*\)[^\s()]*)*))(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'))?\s*\)"
@@ -36,36 +36,36 @@ _ROLE = re.compile(r"\{(?:ref|doc|any|numref|std:ref|std:doc)\}`([^`<>\n]*?)\s*(
 _LABEL = re.compile(r"^\(([\w.:/-][\w.:/ -]*)\)=[ \t]*$", re.M)
 
 
-def links_in(text: str, start: int, code: Inside) -> list[Link]:
+def links_in(text: str, start: int, code: Intervals) -> list[Link]:
     """The links from `start` on outside blocks of code, by their place."""
     found = [link for link in _found(text, start) if link.start not in code]
     return sorted(found, key=lambda link: link.start)
 
 
-def labels_in(text: str, start: int, code: Inside) -> tuple[str, ...]:
+def labels_in(text: str, start: int, code: Intervals) -> tuple[str, ...]:
     """MyST's targets, by which other pages refer to places in this one."""
     if ")=" not in text:
         return ()
     return tuple(match.group(1) for match in _LABEL.finditer(text, start) if match.start() not in code)
 
 
-def links_told(text: str, start: int) -> Callable[[str], str]:
-    """Takes the brackets off links that name what the page defines elsewhere, `[1.2.0] - 2026-05-01`."""
+def reference_links_resolver(text: str, start: int) -> Callable[[str], str]:
+    """A function that takes the brackets off links whose targets the page defines, `[1.2.0] - 2026-05-01`."""
     if "]:" not in text:
         return str
     defined = {match.group(1).casefold() for match in _DEFINITION.finditer(text, start)}
 
-    def shown(name: re.Match[str]) -> str:
+    def resolved(name: re.Match[str]) -> str:
         return name.group(1) if name.group(1).casefold() in defined else name.group()
 
-    return lambda words: _NAME.sub(shown, words)
+    return lambda words: _NAME.sub(resolved, words)
 
 
 def _found(text: str, start: int) -> Iterator[Link]:
     if "](" in text:
-        yield from _shown(_LINK.finditer(text, start))
+        yield from _links_of(_LINK.finditer(text, start))
         if "{%" in text or "{{" in text:
-            yield from _shown(_TEMPLATE_LINK.finditer(text, start))
+            yield from _links_of(_TEMPLATE_LINK.finditer(text, start))
     if "][" in text and "]:" in text:
         targets = {match.group(1).casefold(): match.group(2) for match in _DEFINITION.finditer(text, start)}
         for match in _REFERENCE_LINK.finditer(text, start):
@@ -81,7 +81,7 @@ def _found(text: str, start: int) -> Iterator[Link]:
             yield Link(plain(words) if target else "", target or words, match.start())
 
 
-def _shown(matches: Iterator[re.Match[str]]) -> Iterator[Link]:
+def _links_of(matches: Iterator[re.Match[str]]) -> Iterator[Link]:
     for match in matches:
         if words := plain(match.group(1)):
             yield Link(words, next(filter(None, match.groups()[1:])), match.start())
@@ -115,8 +115,8 @@ class MarkdownParser:
         if not mdx and _is_mdx(text, front.end, scanner, code):
             mdx = True
             scanner, blocks, code = _scanned(text, front.end, mdx=mdx)
-        told = links_told(text, front.end)
-        headings = [replace(one, text=told(one.text)) if "[" in one.text else one for one in scanner.headings]
+        resolve = reference_links_resolver(text, front.end)
+        headings = [replace(one, text=resolve(one.text)) if "[" in one.text else one for one in scanner.headings]
         excluded = _excluded(text, front.end, scanner, code, mdx=mdx)
         # A page that shows nothing but what it includes, or nothing at all, is found by its front matter.
         if front.end and without(text, front.end, len(text), excluded).strip():
@@ -125,14 +125,11 @@ class MarkdownParser:
             blocks = [Block("other", 0, len(text[: front.end].rstrip()))]
         opening = text[front.end : headings[0].start if headings else front.end + _OPENING]
         title, in_text = title_of(front.values, headings, source.file_path, opening)
-        return Document(
-            file_path=source.file_path,
-            product=source.product,
-            component=source.component,
-            kind="document",
-            file_type=source.extension,
-            title=title,
-            text=text,
+        return new_document(
+            source,
+            title,
+            text,
+            decoded,
             headings=tuple(headings),
             blocks=tuple(blocks),
             excluded=tuple(excluded),
@@ -141,36 +138,31 @@ class MarkdownParser:
             doc_type=given_doc_type(front.values) or doc_type_of(source.file_path, title, text, front.end),
             language=given_language(front.values),
             tags=tags_of(front.values),
-            encoding=decoded.encoding,
-            encoding_confidence=decoded.confidence,
-            summary=told(summary_of(text, blocks, front.values, excluded)),
+            summary=resolve(summary_of(text, blocks, front.values, excluded)),
             last_modified=modified_of(front.values, source.mtime_ns),
-            size=source.size,
-            mtime_ns=source.mtime_ns,
             title_in_text=in_text,
             front_matter=front.values,
             notes=(front.note,) if front.note else (),
         )
 
 
-def _scanned(text: str, start: int, *, mdx: bool) -> tuple[BlockScanner, list[Block], Inside]:
+def _scanned(text: str, start: int, *, mdx: bool) -> tuple[MarkdownBlocks, list[Block], Intervals]:
     """What stands in the lines from `start` on, its blocks, and where code is."""
-    scanner = BlockScanner(text, start, mdx=mdx).scan()
-    blocks = told_apart(text, scanner.blocks)
-    return scanner, blocks, Inside(code_blocks(text, blocks))
+    scanner = parse_blocks(text, start, mdx=mdx)
+    return scanner, scanner.blocks, Intervals(code_blocks(text, scanner.blocks))
 
 
-def _is_mdx(text: str, start: int, scanner: BlockScanner, code: Inside) -> bool:
+def _is_mdx(text: str, start: int, scanner: MarkdownBlocks, code: Intervals) -> bool:
     if "{/*" not in text and "import " not in text:
         return False
-    silent = Inside((first, last) for first, last, _ in silent_spans(text, start))
+    silent = Intervals((first, last) for first, last, _ in silent_spans(text, start))
     return is_mdx(text, start, code, InsideCodeSpan(text, scanner.blocks), silent)
 
 
-def _excluded(text: str, start: int, scanner: BlockScanner, code: Inside, *, mdx: bool) -> list[Excluded]:
+def _excluded(text: str, start: int, scanner: MarkdownBlocks, code: Intervals, *, mdx: bool) -> list[Excluded]:
     """Comments, shortcodes and MDX statements outside code; sorted, without overlap."""
     found: list[tuple[int, int, str]] = []
-    if "{{<" in text or "{{%" in text:  # Hugo sees to them in code spans too
+    if "{{<" in text or "{{%" in text:  # Hugo resolves them in code spans too
         found += _comment_shortcodes(text, start)
         for opening in _SHORTCODE.finditer(text, start):
             closing = f"{opening.group(1).replace('<', '>')}}}}}"
@@ -188,7 +180,7 @@ def _excluded(text: str, start: int, scanner: BlockScanner, code: Inside, *, mdx
     others += _comments(text, start, code, spans_of_code)
     found += [span for span in others if span[0] not in spans_of_code]
     found += [target for role, target in role_targets(text, start) if role not in spans_of_code]
-    found += [(first, last, "admonition") for first, last in scanner.markers]
+    found += [(first, last, "admonition") for first, last in scanner.hidden]
     found.sort(key=lambda span: (span[0], -span[1]))
     spans: list[Excluded] = []
     reached = start
@@ -199,7 +191,7 @@ def _excluded(text: str, start: int, scanner: BlockScanner, code: Inside, *, mdx
     return spans
 
 
-def _comments(text: str, start: int, *code: Inside | InsideCodeSpan) -> Iterator[tuple[int, int, str]]:
+def _comments(text: str, start: int, *code: Intervals | InsideCodeSpan) -> Iterator[tuple[int, int, str]]:
     while (begin := text.find("<!--", start)) >= 0:
         start = begin + 4
         if not any(begin in known for known in code):

@@ -1,399 +1,336 @@
-"""The block structure of Markdown, found in one pass over the lines.
+"""The block structure of Markdown: markdown-it's tokens as blocks with offsets, and the dialects' own block rules.
 
-Follows CommonMark 0.31 and GitHub's tables where it matters for finding passages: which lines are headings, what lies
-in a fence, where a table, list, quote or HTML block begins and ends. It builds no tree and looks at no inline markup.
-Two liberties: a fence may be indented by any depth (pages made for MkDocs put them below `=== "Tab"` lines), and a
-quote's inner structure stays inside its one block.
+Inline markup is not parsed. Three liberties: a fence may be indented by any depth (MkDocs puts them below tabs), MDX
+has no indented code, and a quote's inner structure stays inside its one block.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Literal
 
+from markdown_it import MarkdownIt
+from markdown_it.ruler import RuleOptionsType
+from markdown_it.rules_block import StateBlock
+from markdown_it.token import Token
+
 from ..models import Block, Heading
-from .markdown_tags import OPEN_FORMULA, CodeTags, hidden_in_directive
 from .mdx import LONGEST_TAG, OPENING_TAG, end_of_tag
 from .plain_text import picture_words, plain
 
 BlockKind = Literal["heading", "paragraph", "list", "table", "fence", "quote", "html", "other"]
 
-#: First characters of lines that may be more than text.
-_SPECIAL = frozenset("#`~=-|>*+_<:{0123456789")
-_TAB = 4
 _MOST_SHARED = 8  #: directives that one line closes; those inside stay fences
-_MAX_DEPTH = 64  #: of lists in lists; deeper ones are text
-
-_ATX = re.compile(r"(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_DEEPEST = 40  #: columns of text that belongs to a note inside a note
 _FENCE = re.compile(r"(`{3,})[^`\n]*$|(~{3,})[^\n]*$")
-_SETEXT = re.compile(r"(=+|-+)[ \t]*$")
-_RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}[ \t]*$")
-_ITEM = re.compile(r"(?:[-*+]|(\d{1,9})[.)])(?=[ \t]|$)([ \t]*)")
-DELIMITER_ROW = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
-_PIPE = re.compile(r"(?<!\\)\|")
 _RAW_HTML = re.compile(r"<(pre|script|style|textarea)(?=[\s>]|$)", re.I)
-_BLOCK_HTML = re.compile(
-    r"</?(?:address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|"
-    r"dt|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu|"
-    r"menuitem|nav|noframes|ol|optgroup|option|p|param|search|section|summary|table|tbody|td|tfoot|th|thead|title|tr|track|"
-    r"ul)(?:[\s/>]|$)|<[?!]",
-    re.I,
-)
 _REST = re.compile(r"[ \t]*$", re.M)
-_LONE_TAG = re.compile(
-    r"(?:<[A-Za-z][\w-]*(?:\s+[\w:@.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'=<>`]+))?)*\s*/?>"
-    r"|</[A-Za-z][\w-]*\s*>)[ \t]*$"
+#: Code between tags of Hugo and Jekyll, and in Docsy's tabs, which hold code unless they say otherwise.
+_HIGHLIGHT = re.compile(r"(\{\{<|\{\{%|\{%-?)[ \t]*highlight\b[^\n}]*[%>]\}[ \t}]*$")
+_HIGHLIGHT_ENDS = {
+    "{{<": re.compile(r"\{\{<[ \t]*/[ \t]*highlight\b"),
+    "{{%": re.compile(r"\{\{%[ \t]*/[ \t]*highlight\b"),
+    "{%": re.compile(r"\{%-?[ \t]*endhighlight\b"),
+}
+_PANE = re.compile(r"\{\{<[ \t]*(/?)[ \t]*tabpane\b([^\n}]*)>\}\}[ \t]*$")
+_TAB = re.compile(r"\{\{<[ \t]*tab\b([^\n}]*)>\}\}[ \t]*$")
+_TAB_END = re.compile(r"\{\{<[ \t]*/[ \t]*tab\b")
+_IS_TEXT = re.compile(r"\btext[ \t]*=[ \t]*\"?true")
+#: Directives of MyST whose bodies are text.
+_PROSE = re.compile(
+    r"[`~]{3,}[ \t]*\{(?:note|tip|hint|important|warning|caution|danger|error|attention|admonition|seealso|todo|topic|"
+    r"sidebar|margin|dropdown|details|card|card-carousel|grid|grid-item|grid-item-card|tab-set|tab-item|tabbed|panels|"
+    r"epigraph|pull-quote|container|div|aside|only|versionadded|versionchanged|deprecated|exercise|solution|prf:[\w-]+)\}"
+    r"[ \t]*([^\n]*?)[ \t]*$"
 )
+_WORDS = re.compile(r"(?=[^\n]*\w)(?!(?:auto|\d+)(?:[ \t]+(?:auto|\d+))*$)[^\n]+")
+#: Lines that own the indented text below them: admonitions, tabs, footnotes, definitions.
+_OWNER = re.compile(r"!!!|\?\?\?|===[!+]?[ \t]+\"|\[\^[^\[\]\n]+\]:|:[ \t]")
+_NOTE = re.compile(r"!!!|\?\?\?|===[!+]?[ \t]+\"")
+_KINDS: dict[str, BlockKind] = {
+    "paragraph_open": "paragraph",
+    "heading_open": "heading",
+    "table_open": "table",
+    "fence": "fence",
+    "blockquote_open": "quote",
+    "html_block": "html",
+    "code_block": "other",
+    "hr": "other",
+}
+_IN_LISTS = ("fence", "heading", "table")  #: stand for themselves inside lists too
 
 
-class BlockScanner:
-    """Scans one text; `blocks`, `headings` and `open_fence` hold the result after `scan`.
+@dataclass
+class MarkdownBlocks:
+    """Blocks in order and without overlap. `hidden` holds spans of directive lines; `open_fence` would close a fence
+    that is open at the end."""
 
-    What is indented by four columns is code, except in `mdx`, which indents what a component holds: there a line of
-    tags stands alone, and what follows it is Markdown.
-    """
+    blocks: list[Block] = field(default_factory=list)
+    headings: list[Heading] = field(default_factory=list)
+    hidden: list[tuple[int, int]] = field(default_factory=list)
+    open_fence: str = ""
 
-    def __init__(self, text: str, start: int = 0, *, mdx: bool = False) -> None:
-        self._mdx = mdx
-        self._code_column = len(text) if mdx else _TAB
-        self.blocks: list[Block] = []
-        self.headings: list[Heading] = []
-        self.markers: list[tuple[int, int]] = []  #: of directives whose bodies are text
-        self.open_fence = ""  #: what would close a fence that runs on at the end of the text
+
+def parse_blocks(text: str, start: int = 0, *, mdx: bool = False) -> MarkdownBlocks:
+    """The blocks of `text` from the offset `start` of a line on."""
+    found = MarkdownBlocks()
+    tokens = _parser(mdx).parse(re.sub(r"[^\n]", " ", text[:start]) + text[start:], {"found": found})
+    lines = _Lines(text)
+    blocks = found.blocks
+    list_start = list_end = quote_end = 0  # lines: of what is left of the open list, and behind the last quote
+    for place, token in enumerate(tokens):
+        if token.map is None or token.map[0] < quote_end:
+            continue
+        first, end = token.map
+        in_list = first < list_end
+        if not in_list and list_start < list_end:
+            lines.add_list(blocks, list_start, list_end)
+            list_start = list_end
+        if token.type in ("bullet_list_open", "ordered_list_open"):
+            if not in_list:
+                list_start, list_end = first, end
+            continue
+        if token.type == "blockquote_open":
+            quote_end = end
+        kind = _KINDS.get(token.type)
+        if kind is None or (in_list and kind not in _IN_LISTS and not token.meta):
+            continue
+        if in_list:
+            lines.add_list(blocks, list_start, first)
+            list_start = end
+        header = lines.ends[first + (kind == "table")] if kind == "table" or token.markup[:1] in ("`", "~") else None
+        lines.add(blocks, kind, first, end, header)
+        if kind == "heading":
+            words = tokens[place + 1].content
+            level, offset = int(token.tag[1]), lines.starts[first]
+            found.headings.append(Heading(level, plain(words) or picture_words(words), first + 1, offset))
+    lines.add_list(blocks, list_start, list_end)
+    return found
+
+
+class _Lines:
+    """Turns line numbers into offsets."""
+
+    def __init__(self, text: str) -> None:
         self._text = text
-        self._position = start
-        self._kind: BlockKind | None = None
-        self._start = 0  # of the open block
-        self._end = 0  # of its last line that isn't blank
-        self._header_end: int | None = None
-        self._items: list[int] = []  # content columns of the open list items, outermost first
-        self._after_blank = True
-        self._previous = 0  # start of the previous line
-        self._previous_opens_item = False
-        self._counted_to = 0
-        self._untagged = 0  # up to where no tag of MDX is closed
-        self._unclosed: set[str] = set()  # ends of HTML that the rest of the text doesn't hold
-        self._tags = CodeTags(text)
-        self._closes: Counter[int] = Counter()  # how many directives the line that starts there closes
-        self._line = 1
+        self.starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self.ends = [*(start - 1 for start in self.starts[1:]), len(text)]
 
-    def scan(self) -> BlockScanner:
-        text, size = self._text, len(self._text)
-        find = text.find
-        while (position := self._position) < size:
-            end = find("\n", position)
-            if end < 0:
-                end = size
-            first = position
-            while first < end and text[first] in " \t":
-                first += 1
-            self._position = end + 1
-            if first == end:
-                self._blank()
-            elif text[first] in _SPECIAL:
-                self._special(position, first, end)
-            elif self._kind == "paragraph" and not self._items:
-                self._end = end
-            else:
-                self._words(position, first, end)
-            self._previous = position
-        self._close()
-        return self
+    def add(self, blocks: list[Block], kind: BlockKind, first: int, end: int, header: int | None = None) -> None:
+        """Add the lines [first, end) without the blank ones around them."""
+        while first < end and not self._text[self.starts[first] : self.ends[first]].strip():
+            first += 1
+        while end > first and not self._text[self.starts[end - 1] : self.ends[end - 1]].strip():
+            end -= 1
+        if first < end:
+            blocks.append(Block(kind, self.starts[first], self.ends[end - 1], header))
 
-    # -- blocks ----------------------------------------------------------------------------------------------------
+    def add_list(self, blocks: list[Block], first: int, end: int) -> None:
+        """The same for a list, which joins one right above it."""
+        known = len(blocks)
+        self.add(blocks, "list", first, end)
+        if 0 < known < len(blocks) and blocks[known - 1].kind == "list":
+            above, added = blocks[-2:]
+            if not self._text[above.end : added.start].strip():
+                blocks[-2:] = [replace(above, end=added.end)]
 
-    def _open(self, kind: BlockKind, start: int, end: int) -> None:
-        self._close()
-        self._kind, self._start, self._end = kind, start, end
 
-    def _close(self) -> None:
-        if self._kind is not None:
-            self.blocks.append(Block(self._kind, self._start, self._end, self._header_end))
-        self._kind = self._header_end = None
+# -- rules for markdown-it -------------------------------------------------------------------------------------------
 
-    def _extend(self, kind: BlockKind, start: int, end: int) -> None:
-        if self._kind == kind:
-            self._end = end
-        else:
-            self._open(kind, start, end)
-        self._after_blank = False
 
-    def _blank(self) -> None:
-        if self._kind != "list":
-            self._close()
-        self._after_blank, self._previous_opens_item = True, False
+@cache
+def _parser(mdx: bool) -> MarkdownIt:
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.disable(["reference", "inline", "text_join"])
+    rules = parser.block.ruler
+    ends_paragraph: RuleOptionsType = {"alt": ["paragraph", "blockquote", "list"]}
+    rules.before("code", "any_fence", _fence, ends_paragraph)
+    rules.before("code", "template_code", _template_code, ends_paragraph)
+    rules.at("fence", _no_rule)
+    rules.before("lheading", "formula", _formula)
+    if mdx:
+        rules.disable("code")
+        rules.before("html_block", "mdx_tags", _mdx_tags, ends_paragraph)
+    else:
+        rules.at("code", _code)
+        rules.before("paragraph", "note", _note)
+    return parser
 
-    def _column(self, position: int, first: int) -> int:
-        if first == position:
-            return 0
-        lead = self._text[position:first]
-        return len(lead) if "\t" not in lead else len(lead.expandtabs(_TAB))
 
-    def _base(self, column: int) -> int:
-        """The content column of the innermost list item that a line at `column` belongs to."""
-        for content in reversed(self._items):
-            if content <= column:
-                return content
-        return 0
+def _no_rule(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
+    return False
 
-    def _leave_items(self, column: int) -> None:
-        while self._items and self._items[-1] > column:
-            self._items.pop()
 
-    # -- lines -----------------------------------------------------------------------------------------------------
+def _span(state: StateBlock, line: int) -> tuple[int, int]:
+    """Where the text of a line begins and ends."""
+    return state.bMarks[line] + state.tShift[line], state.eMarks[line]
 
-    def _words(self, position: int, first: int, end: int) -> None:
-        """A line that begins nothing."""
-        if self._items:
-            if self._after_blank or self._kind not in ("list", None):
-                self._leave_items(self._column(position, first))
-            if self._items:
-                if self._kind == "table" and not self._after_blank:
-                    self._end = end
-                else:
-                    self._extend("list", position, end)
-                self._previous_opens_item = False
-                return
-        if self._kind in ("paragraph", "table", "html", "quote"):
-            self._end = end
-        elif self._kind == "other" or (self._kind is None and self._column(position, first) >= self._code_column):
-            self._extend("other" if self._column(position, first) >= self._code_column else "paragraph", position, end)
-        else:
-            self._extend("paragraph", position, end)
-        self._after_blank = False
 
-    def _special(self, position: int, first: int, end: int) -> None:
-        char = self._text[first]
-        column = self._column(position, first)
-        base = self._base(column)
-        if char in "`~" and self._fence(position, first, end, column, base):
-            return
-        if char == "{" and (closing := self._tags.closing(first, end, column)) >= 0:
-            self._shows_code(first, end, closing)
-            return
-        if column - base < self._code_column and not (self._kind == "html" and not self._items):
-            if char == "#" and self._heading(position, first, end, column):
-                return
-            if char in "=-" and self._setext(first, end):
-                return
-            if char in "|:-" and self._table(first, end):
-                return
-            if char in "-*_" and _RULE.match(self._text, first, end):
-                self._leave_items(column)
-                if self._items:
-                    self._extend("list", position, end)
-                else:
-                    self._close()
-                    self.blocks.append(Block("other", position, end))
-                    self._after_blank = True
-                return
-            if char in "-*+0123456789" and self._item(position, first, end, column, base):
-                return
-            if char == ">" and not (self._items and (column >= self._items[-1] or not self._after_blank)):
-                self._leave_items(column)
-                self._extend("quote" if not self._items else "list", position, end)
-                return
-            if char == "<" and self._html(position, first, end, column):
-                return
-        self._words(position, first, end)
+def _add(state: StateBlock, kind: str, first: int, end: int, markup: str = "", **meta: bool) -> Token:
+    token = state.push(kind, "", 0)
+    token.map, token.markup, token.meta = [first, end], markup, meta
+    state.line = end
+    return token
 
-    def _heading(self, position: int, first: int, end: int, column: int) -> bool:
-        match = _ATX.match(self._text, first, end)
-        if match is None:
-            return False
-        self._leave_items(column)
-        self._close()
-        self._add_heading(len(match.group(1)), match.group(2) or "", position, end)
+
+def _fence(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
+    """Fences of any depth; lines of MyST directives whose bodies are text are paragraphs."""
+    first, end = _span(state, line)
+    match = _FENCE.match(state.src, first, end)
+    if match is None:
+        return False
+    if silent:
         return True
-
-    def _add_heading(self, level: int, markup: str, start: int, end: int) -> None:
-        self._line += self._text.count("\n", self._counted_to, start)
-        self._counted_to = start
-        self.headings.append(Heading(level, plain(markup) or picture_words(markup), self._line, start))
-        self.blocks.append(Block("heading", start, end))
-        self._after_blank, self._previous_opens_item = True, False
-
-    def _setext(self, first: int, end: int) -> bool:
-        if self._kind != "paragraph" or self._items:
-            return False
-        match = _SETEXT.match(self._text, first, end)
-        if match is None or OPEN_FORMULA.match(self._text, self._start, self._end):
-            return False
-        start, markup = self._start, self._text[self._start : self._end]
-        if match.group(1)[0] == "-" and self._table(first, end):
-            return True
-        self._kind = self._header_end = None
-        self._add_heading(1 if match.group(1)[0] == "=" else 2, markup, start, end)
+    found: MarkdownBlocks = state.env["found"]
+    closes: Counter[int] = state.env.setdefault("closes", Counter())
+    marker = match.group(1) or match.group(2)
+    deep = state.is_code_block(line)
+    if closes[line]:
+        found.hidden.append((first, end))
+        _add(state, "paragraph_open", line, line + 1, directive=True)
         return True
-
-    def _fence(self, position: int, first: int, end: int, column: int, base: int) -> bool:
-        match = _FENCE.match(self._text, first, end)
-        if match is None:
-            return False
-        marker = match.group(1) or match.group(2)
-        hidden: list[tuple[int, int]] = []
-        if column - base >= _TAB and not self._mdx:
-            base = column
-        else:
-            hidden = hidden_in_directive(self._text, first, end)
-            self._leave_items(column)
-        self._close()
-        if self._closes[position]:
-            return self._marker(position, end, [(first, end)])
-        closing = rf"^[ \t]*{re.escape(marker[0])}{{{len(marker)},}}[ \t]*$"
-        if base:
-            # A line left of the item's content ends the item, and the fence with it.
-            closing += rf"|^(?= {{0,{base - 1}}}[^ \t\n])"
-        elif not self._mdx:
-            closing = closing.replace(r"[ \t]*", " {0,3}", 1)
-        found = re.compile(closing, re.M).search(self._text, min(end + 1, len(self._text)))
-        if found and hidden and self._closes[found.start()] < _MOST_SHARED and found.end() > found.start():
-            self._closes[found.start()] += 1
-            return self._marker(position, end, hidden)
-        if found is None:
-            stop = len(self._text.rstrip())
-            self._position = len(self._text)
-            self.open_fence = marker if base == 0 else ""
-        elif found.end() == found.start():
-            stop = _rstrip(self._text, found.start())
-            self._position = found.start()
-        else:
-            stop = found.end()
-            self._position = stop + 1
-        self.blocks.append(Block("fence", position, max(stop, end), end))
-        self._after_blank, self._previous_opens_item = not self._items, False
+    margin = state.sCount[line] if deep else state.blkIndent
+    closing = _closing_fence(state, line + 1, end_line, marker, margin)
+    hidden = [] if deep else hidden_in_directive(state.src, first, end)
+    closed = closing < end_line and state.sCount[closing] >= margin
+    if closed and hidden and closes[closing] < _MOST_SHARED:
+        closes[closing] += 1
+        found.hidden += hidden
+        _add(state, "paragraph_open", line, line + 1, directive=True)
         return True
+    if not closed and closing == state.lineMax and state.level == 0 and not deep:
+        found.open_fence = marker
+    _add(state, "fence", line, closing + closed, marker)
+    return True
 
-    def _shows_code(self, first: int, end: int, closing: int) -> None:
-        """The lines between `{{< highlight yaml >}}` or `{% highlight yaml %}` and its closing tag; both stay lines."""
-        self._leave_items(0)
-        self._open("paragraph", first, end)
-        self._close()
-        if code := self._text[end:closing].strip("\n"):
-            start = self._text.index(code, end)
-            self.blocks.append(Block("fence", start, start + len(code)))
-        self._position = closing
-        self._after_blank, self._previous_opens_item = True, False
 
-    def _marker(self, position: int, end: int, hidden: list[tuple[int, int]]) -> bool:
-        """A line of a fence that is a directive's, whose body is text."""
-        self.blocks.append(Block("paragraph", position, end))
-        self.markers += hidden
-        self._after_blank, self._previous_opens_item = not self._items, False
-        return True
-
-    def _table(self, first: int, end: int) -> bool:
-        if self._after_blank or self._kind not in ("paragraph", "list") or self._previous_opens_item:
-            return False
-        text, header = self._text, self._previous
-        if self._kind == "list" and not self._items:
-            return False
-        if DELIMITER_ROW.match(text, first, end) is None:
-            return False
-        header_text = text[header:first].rstrip()
-        if "\n" in header_text or "|" not in header_text or cells(header_text) != cells(text[first:end]):
-            return False
-        if self._start < header:
-            self._end = _rstrip(text, header)
-            self._open("table", header, end)
-        else:
-            self._kind, self._start, self._end = "table", header, end
-        self._header_end = end
-        return True
-
-    def _item(self, position: int, first: int, end: int, column: int, base: int) -> bool:
-        match = _ITEM.match(self._text, first, end)
-        if match is None:
-            return False
-        empty = match.end() == end
-        interrupts = self._kind == "paragraph" and not self._items and not self._after_blank
-        if interrupts and (empty or match.group(1) not in (None, "1")):
-            return False
-        self._leave_items(column)
-        if len(self._items) >= _MAX_DEPTH or (self._items and column - self._items[-1] >= _TAB):
-            return False
-        spaces = self._column(match.start(2), match.end(2)) if not empty else 1
-        marker = match.start(2) - first
-        content = column + marker + (spaces if 1 <= spaces <= _TAB else 1)
-        self._items.append(content)
-        rest = match.end()
-        char = self._text[rest] if rest < end else ""
-        if char == "#" and (heading := _ATX.match(self._text, rest, end)):
-            self._close()
-            self._add_heading(len(heading.group(1)), heading.group(2) or "", position, end)
-            return True
-        if char in "`~" and char and self._fence(position, rest, end, content, content):
-            return True
-        while char in "-*+0123456789" and char and (inner := _ITEM.match(self._text, rest, end)):
-            if _RULE.match(self._text, rest, end) or inner.end() == end or len(self._items) >= _MAX_DEPTH:
+def _closing_fence(state: StateBlock, line: int, end_line: int, marker: str, margin: int) -> int:
+    """The line that closes a fence, or the first one left of it; `end_line` where there is neither."""
+    closing = re.compile(rf"{re.escape(marker[0])}{{{len(marker)},}}[ \t]*$")
+    while line < end_line:
+        first, end = _span(state, line)
+        if first < end:
+            if state.sCount[line] < margin:
                 break
-            self._items.append(self._items[-1] + inner.end() - rest)
-            rest = inner.end()
-            char = self._text[rest]
-        self._extend("list", position, end)
-        self._previous_opens_item = True
-        return True
+            if (margin or not state.is_code_block(line)) and closing.match(state.src, first, end):
+                break
+        line += 1
+    return line
 
-    def _html(self, position: int, first: int, end: int, column: int) -> bool:
-        text = self._text
-        closing = ""
-        tags_end = self._end_of_tags(first, end) if self._mdx else -1
-        if tags_end >= 0:
-            end, self._position = tags_end, tags_end + 1
-        elif text.startswith("<!--", first):
-            closing = "-->"
-        elif raw := _RAW_HTML.match(text, first, end):
-            closing = f"</{raw.group(1)}"
-        elif _BLOCK_HTML.match(text, first, end) is None and (
-            (self._kind is not None and not self._after_blank) or _LONE_TAG.match(text, first, end) is None
-        ):
+
+def _code(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
+    """Indented code, up to a blank line or a fence; what belongs to a note, a tab or a definition is Markdown."""
+    if not state.is_code_block(line):
+        return False
+    last = line + 1
+    while last < end_line and not state.isEmpty(last) and state.is_code_block(last):
+        if _FENCE.match(state.src, *_span(state, last)):
+            break
+        last += 1
+    if state.blkIndent < _DEEPEST and _is_owned(state, line):
+        state.blkIndent += 4
+        state.md.block.tokenize(state, line, last)
+        state.blkIndent -= 4
+    else:
+        _add(state, "code_block", line, last)
+    return True
+
+
+def _is_owned(state: StateBlock, line: int) -> bool:
+    """Whether an indented line belongs to the block above it that is indented less."""
+    known: dict[tuple[int, int], bool] = state.env.setdefault("owned", {})
+    above = line - 1
+    while above >= 0 and (state.isEmpty(above) or state.is_code_block(above)):
+        if (above, state.blkIndent) in known:
+            known[line, state.blkIndent] = known[above, state.blkIndent]
+            return known[line, state.blkIndent]
+        above -= 1
+    owned = False
+    while above >= 0 and not owned and not state.isEmpty(above):
+        owned = _OWNER.match(state.src, *_span(state, above)) is not None
+        above -= 1
+    known[line, state.blkIndent] = owned
+    return owned
+
+
+def _note(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
+    """The line of an admonition or a tab, right below which its indented body begins."""
+    if line + 1 >= end_line or state.is_code_block(line) or state.isEmpty(line + 1):
+        return False
+    if not state.is_code_block(line + 1) or not _NOTE.match(state.src, *_span(state, line)):
+        return False
+    _add(state, "paragraph_open", line, line + 1)
+    return True
+
+
+def _template_code(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
+    """The lines between `{{< highlight yaml >}}`, `{% highlight yaml %}` or a tab's tag and the closing tag."""
+    first, end = _span(state, line)
+    if not state.src.startswith("{", first):
+        return False
+    closing: re.Pattern[str] | None = None
+    if state.sCount[line] == 0 and (opening := _HIGHLIGHT.match(state.src, first, end)):
+        closing = _HIGHLIGHT_ENDS[opening[1].rstrip("-")]
+    elif pane := _PANE.match(state.src, first, end):
+        state.env["tabs_hold_code"] = not pane[1] and _IS_TEXT.search(pane[2]) is None
+    elif (tab := _TAB.match(state.src, first, end)) and not _IS_TEXT.search(tab[1]):
+        closing = _TAB_END if state.env.get("tabs_hold_code") or "codelang" in tab[1] else None
+    if closing is None or line < state.env.get(closing.pattern, 0):  # nothing is searched twice
+        return False
+    last, fenced = line + 1, False
+    while last < end_line and not closing.match(state.src, *_span(state, last)):
+        fenced = fenced or state.src.startswith(("```", "~~~"), _span(state, last)[0])
+        last += 1
+    if last == end_line or (fenced and closing is _TAB_END):
+        state.env[closing.pattern] = last
+        return False
+    if silent:
+        return True
+    _add(state, "paragraph_open", line, line + 1, template=True)
+    _add(state, "fence", line + 1, last, template=True)
+    return True
+
+
+def _formula(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
+    """A paragraph that begins with a formula of several lines, where `=` and `-` underline nothing."""
+    first, end = _span(state, line)
+    if not state.src.startswith("$$", first) or state.src.find("$$", first + 2, end) >= 0:
+        return False
+    last = line + 1
+    while last < end_line and not state.isEmpty(last):
+        last += 1
+        if "$$" in state.src[state.bMarks[last - 1] : state.eMarks[last - 1]]:
+            break
+    _add(state, "paragraph_open", line, last)
+    return True
+
+
+def _mdx_tags(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
+    """Lines of nothing but tags of MDX; what follows is Markdown."""
+    first, end = _span(state, line)
+    if first < state.env.get("untagged", 0) or _RAW_HTML.match(state.src, first, end):
+        return False
+    last = first
+    while opening := OPENING_TAG.match(state.src, last):
+        last = end_of_tag(state.src, opening.end())
+        if last < 0:
+            state.env["untagged"] = first + LONGEST_TAG  # not searched again
             return False
-        if closing:
-            found = -1 if closing in self._unclosed else text.find(closing, first)
-            if found < 0:
-                self._unclosed.add(closing)
-            else:
-                stop = text.find("\n", found)
-                end = len(text) if stop < 0 else stop
-                self._position = end + 1
-        if self._items and (column >= self._items[-1] or not self._after_blank):
-            self._extend("list", position, end)
-            return True
-        self._leave_items(column)
-        if self._items:
-            self._extend("list", position, end)
-            return True
-        self._open("html", position, end)
-        self._after_blank = False
-        if closing or tags_end >= 0:
-            self._close()
-            self._after_blank = True
-        return True
-
-    def _end_of_tags(self, first: int, end: int) -> int:
-        """The end of the line on which the tags that a line of MDX begins with are closed; -1 where words follow."""
-        if first < self._untagged or _RAW_HTML.match(self._text, first, end):
-            return -1
-        last = first
-        while opening := OPENING_TAG.match(self._text, last):
-            last = end_of_tag(self._text, opening.end())
-            if last < 0:
-                self._untagged = first + LONGEST_TAG  # isn't looked through again
-                return -1
-        rest = _REST.match(self._text, last)
-        return rest.end() if rest and last > first else -1
+    rest = _REST.match(state.src, last)
+    if rest is None or last == first:
+        return False
+    if not silent:
+        end_of_tags = line + 1 + state.src.count("\n", first, rest.end())
+        _add(state, "html_block", line, min(end_of_tags, end_line))
+    return True
 
 
-def _rstrip(text: str, end: int) -> int:
-    while end > 0 and text[end - 1] in " \t\n":
-        end -= 1
-    return end
-
-
-def cells(row: str) -> int:
-    """How many cells a row of a table has."""
-    inner = row.strip().removeprefix("|")
-    if inner.endswith("|") and not inner.endswith("\\|"):
-        inner = inner[:-1]
-    return len(_PIPE.findall(inner)) + 1
+def hidden_in_directive(text: str, first: int, end: int) -> list[tuple[int, int]]:
+    """The hidden part of a MyST directive's opening line; empty if the directive's body isn't text."""
+    match = _PROSE.match(text, first, end)
+    if match is None:
+        return []
+    return [(first, match.start(1) if _WORDS.match(text, *match.span(1)) else end)]

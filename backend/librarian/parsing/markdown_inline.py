@@ -94,50 +94,38 @@ _MYST_OPTIONS = re.compile(
 _TEMPLATE = re.compile(r"\{%-?[ \t]*(?:end)?[a-z_]\w*(?:[^%\n]|%(?!\}))*%\}")
 
 
+#: Signs of which a text must hold one, pattern, reason; the first group is hidden, or the whole match.
+_HIDDEN = (
+    (("[!",), _CALLOUT, "admonition"),
+    ((), _INCLUDE, "include"),
+    (("{:", "{.", "{#", "{ .", "{ #"), _ATTRIBUTES, "attributes"),
+    ((":",), _ICON, "icon"),
+    ((")=", "\n+++"), _MYST_LINE, "target"),
+    ((":::", "```", "~~~"), _MYST_OPTIONS, "option"),
+    (("}`",), _MYST_ROLE, "role"),
+)
+#: Lines of which a title is shown, the first group.
+_TITLED = (("!!!", _MKDOCS), ("???", _MKDOCS), ('=== "', _TAB_MARKUP), (":::", _COLONS), ("///", _SLASHES))
+
+
 def markup_spans(text: str, start: int) -> Iterator[Span]:
     """The spans of such markup from `start` on, in no order; those inside code are found too."""
-    if "!!!" in text or "???" in text:
-        yield from _around_title(_MKDOCS, text, start)
-    if "[!" in text:
-        yield from ((*match.span(1), "admonition") for match in _CALLOUT.finditer(text, start))
-    if '=== "' in text:
-        yield from _around_title(_TAB_MARKUP, text, start)
-    if ":::" in text:
-        yield from _around_title(_COLONS, text, start)
-    if "///" in text:
-        yield from _around_title(_SLASHES, text, start)
+    for pattern in dict.fromkeys(pattern for sign, pattern in _TITLED if sign in text):
+        yield from _around_title(pattern, text, start)
+    for signs, pattern, reason in _HIDDEN:
+        if not signs or any(sign in text for sign in signs):
+            yield from ((*match.span(match.lastindex or 0), reason) for match in pattern.finditer(text, start))
+    for sign, pattern in (("<", _TAGS), ("{%", _TEMPLATE)):
+        for match in pattern.finditer(text, start) if sign in text else ():
+            yield from around_shown(text, *match.span())
     if "]:" in text:
         yield from _definitions(text, start)
-    yield from ((match.start(), match.end(), "include") for match in _INCLUDE.finditer(text, start))
-    if "<" in text:
-        for match in _TAGS.finditer(text, start):
-            first, last = match.span()
-            if text.find("=", first, last) < 0:
-                yield first, last, "tag"
-            else:
-                yield from around_shown(text, first, last)
-    if "<script" in text or "<style" in text or "%%" in text:
-        yield from silent_spans(text, start)
-    if "&" in text:
-        for match in _ENTITY.finditer(text, start):
-            if not is_of_word(unescape(match.group())):
-                yield match.start(), match.end(), "entity"
-    if "{:" in text or "{." in text or "{#" in text or "{ ." in text or "{ #" in text:
-        yield from ((match.start(), match.end(), "attributes") for match in _ATTRIBUTES.finditer(text, start))
-    if "-" in text and ":" in text:
-        yield from ((match.start(), match.end(), "icon") for match in _ICON.finditer(text, start))
-    if "[[" in text:
-        for match in _WIKI_LINK.finditer(text, start):
-            yield from _around_link(match)
-    if "{%" in text:
-        for match in _TEMPLATE.finditer(text, start):
-            yield from around_shown(text, *match.span())
-    if ")=" in text or "\n+++" in text:
-        yield from ((match.start(), match.end(), "target") for match in _MYST_LINE.finditer(text, start))
-    if ":::" in text or "```" in text or "~~~" in text:
-        yield from ((*match.span(1), "option") for match in _MYST_OPTIONS.finditer(text, start))
-    if "}`" in text:
-        yield from ((match.start(), match.end(), "role") for match in _MYST_ROLE.finditer(text, start))
+    yield from silent_spans(text, start)
+    for match in _ENTITY.finditer(text, start) if "&" in text else ():
+        if not is_of_word(unescape(match.group())):
+            yield *match.span(), "entity"
+    for match in _WIKI_LINK.finditer(text, start) if "[[" in text else ():
+        yield from _around_link(match)
 
 
 def role_targets(text: str, start: int) -> Iterator[tuple[int, Span]]:
@@ -149,6 +137,8 @@ def role_targets(text: str, start: int) -> Iterator[tuple[int, Span]]:
 
 def silent_spans(text: str, start: int) -> Iterator[Span]:
     """Scripts, styles and Obsidian's comments, in their order."""
+    if not any(sign in text for sign in ("<script", "<style", "%%")):
+        return
     ends: dict[str, int] = {}  # where each kind is closed next; nothing is looked for twice
     for opening in _SILENT.finditer(text, start):
         kind = opening.group(1) or "%%"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .spans import Inside, InsideCodeSpan
+from .spans import InsideCodeSpan, Intervals
 
 Span = tuple[int, int, str]  #: start, end, reason
 
@@ -35,7 +35,7 @@ _TOKEN = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)
 LONGEST_TAG = 4_000  #: characters, of a statement too
 
 
-def is_mdx(text: str, start: int, code: Inside, spans_of_code: InsideCodeSpan, silent: Inside) -> bool:
+def is_mdx(text: str, start: int, code: Intervals, spans_of_code: InsideCodeSpan, silent: Intervals) -> bool:
     """Whether a page is MDX whatever its file is called, as Docusaurus takes it: it imports, or holds a remark of MDX,
     outside code and scripts (`silent`)."""
     for pattern in (_REMARK, IMPORT_LINE, _IMPORT):
@@ -47,7 +47,7 @@ def is_mdx(text: str, start: int, code: Inside, spans_of_code: InsideCodeSpan, s
     return False
 
 
-def mdx_spans(text: str, start: int, code: Inside) -> Iterator[Span]:
+def mdx_spans(text: str, start: int, code: Intervals) -> Iterator[Span]:
     """The spans of such markup from `start` on that don't begin in `code`, in no order."""
     for match in _IMPORT.finditer(text, start):
         yield match.start(), match.end(), "shortcode"
@@ -63,7 +63,7 @@ def mdx_spans(text: str, start: int, code: Inside) -> Iterator[Span]:
             yield begin, start, "comment"
 
 
-def paired_tags(text: str, start: int, code: Inside) -> Iterator[Span]:
+def paired_tags(text: str, start: int, code: Intervals) -> Iterator[Span]:
     """Tags of components that hold something, such as `<Intro>`; not `<Key>`, which is never closed."""
     closed = {match.group(1) for match in _CLOSING.finditer(text, start) if match.start() not in code}
     if closed:
@@ -72,7 +72,7 @@ def paired_tags(text: str, start: int, code: Inside) -> Iterator[Span]:
                 yield match.start(), match.end(), "tag"
 
 
-def _statements(text: str, start: int, code: Inside) -> Iterator[Span]:
+def _statements(text: str, start: int, code: Intervals) -> Iterator[Span]:
     """Exports: to the end of the line on which their brackets are closed; where none is, of their first line."""
     reached = start
     for match in _EXPORT.finditer(text, start):
@@ -88,7 +88,7 @@ def _statements(text: str, start: int, code: Inside) -> Iterator[Span]:
         yield match.start(), end, "shortcode"
 
 
-def _tags(text: str, start: int, code: Inside) -> Iterator[Span]:
+def _tags(text: str, start: int, code: Intervals) -> Iterator[Span]:
     """Lines of nothing but tags, and opening tags of several lines."""
     for pattern in (_TAG_LINE, _INLINE_TAG):
         for match in pattern.finditer(text, start):

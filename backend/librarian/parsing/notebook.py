@@ -11,7 +11,7 @@ from ..errors import SourceError
 from ..models import Document, SourceFile
 from .document_builder import marks_around
 from .markdown import MarkdownParser
-from .markdown_blocks import BlockScanner
+from .markdown_blocks import parse_blocks
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _MAX_OUTPUT = 4_000  #: characters of one output; logs of a training run say little beyond them
@@ -66,7 +66,7 @@ def _closed(words: str) -> str:
     """A cell's Markdown with its last fence closed: each cell is a text of its own."""
     if "```" not in words and "~~~" not in words:
         return words
-    closing = BlockScanner(words).scan().open_fence
+    closing = parse_blocks(words).open_fence
     return f"{words.rstrip(chr(10))}\n{closing}" if closing else words
 
 

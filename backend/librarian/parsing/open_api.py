@@ -18,19 +18,19 @@ _MAX_EXAMPLES = 3  #: of one body or schema
 _MAX_EXAMPLE = 1_000  #: characters; YAML's references can make a short example endless
 
 
-def write_open_api(manuscript: DocumentBuilder, description: Any) -> None:
+def write_open_api(builder: DocumentBuilder, description: Any) -> None:
     """Title, description and servers; then each operation, schema and security scheme under a heading of its own.
 
     Raises what strange shapes raise (TypeError, AttributeError, KeyError, ValueError).
     """
-    _Description(manuscript, description).write()
+    _Description(builder, description).write()
 
 
 class _Description:
-    """One description on its way into a manuscript."""
+    """Writes one description."""
 
-    def __init__(self, manuscript: DocumentBuilder, root: Any) -> None:
-        self._out = manuscript
+    def __init__(self, builder: DocumentBuilder, root: Any) -> None:
+        self._out = builder
         self._root = root
         self._followed: set[str] = set()  # references
 
@@ -96,7 +96,7 @@ class _Description:
                 [
                     str(parameter.get("name") or ""), str(parameter.get("in") or ""), _type(schema),
                     "yes" if parameter.get("required") else "no",
-                    one_line(str(parameter.get("description") or "")) or _told(self._resolved(schema)),
+                    one_line(str(parameter.get("description") or "")) or _description_of(self._resolved(schema)),
                 ]
             )  # fmt: skip
         if len(rows) > 1:
@@ -127,7 +127,7 @@ class _Description:
             self._examples(media)
 
     def _schema(self, schema: Mapping[str, Any], *, named: bool = True) -> None:
-        """`named` where nothing else has told the schema's type."""
+        """`named` if nothing else has shown the schema's type."""
         for holder in (schema, *_parts(schema)):
             self._text(holder.get("description"))
         self._see_also(schema)
@@ -154,7 +154,7 @@ class _Description:
         needed = set(map(str, required)) if isinstance(required, list) else set()
         for name, given in _mapping(schema.get("properties")).items():
             inner = _mapping(given)
-            yield [f"{lead}{name}", _type(inner), "yes" if str(name) in needed else "no", _told(inner)]
+            yield [f"{lead}{name}", _type(inner), "yes" if str(name) in needed else "no", _description_of(inner)]
             nested = _mapping(inner.get("items")) if inner.get("type") == "array" else inner
             if depth < _MAX_DEPTH and not nested.keys().isdisjoint(("properties", *_PARTS)):
                 yield from self._properties(nested, f"{lead}{name}.", depth + 1)
@@ -166,9 +166,9 @@ class _Description:
         if isinstance(given, list):
             shown += given
         for example in islice(_mapping(given).values(), _MAX_EXAMPLES):
-            told = self._resolved(example)
-            self._text(told.get("summary"))
-            shown.append(told.get("value", told or example))
+            resolved = self._resolved(example)
+            self._text(resolved.get("summary"))
+            shown.append(resolved.get("value", resolved or example))
         for value in shown[:_MAX_EXAMPLES]:
             if isinstance(value, str):
                 self._out.fence(value[:_MAX_EXAMPLE])
@@ -177,8 +177,10 @@ class _Description:
 
     def _security(self, name: str, scheme: Mapping[str, Any]) -> None:
         self._out.heading(2, f"Security scheme {name}")
-        told = [str(scheme[key]) for key in ("type", "scheme", "bearerFormat", "in", "name", "flow") if scheme.get(key)]
-        self._out.paragraph(", ".join(told))
+        facts = [
+            str(scheme[key]) for key in ("type", "scheme", "bearerFormat", "in", "name", "flow") if scheme.get(key)
+        ]
+        self._out.paragraph(", ".join(facts))
         self._text(scheme.get("description"))
         for flow in (scheme, *_mapping(scheme.get("flows")).values()):
             for scope, words in _mapping(_mapping(flow).get("scopes")).items():
@@ -211,8 +213,8 @@ def _parts(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [part for key in _PARTS for part in map(_mapping, schema.get(key) or ()) if "$ref" not in part]
 
 
-def _told(schema: Mapping[str, Any]) -> str:
-    """What is said of a schema, by itself, its parts or its items."""
+def _description_of(schema: Mapping[str, Any]) -> str:
+    """The descriptions of a schema, its parts and its items."""
     holders = (schema, *_parts(schema), _mapping(schema.get("items")))
     return one_line(" ".join(dict.fromkeys(str(holder.get("description") or "") for holder in holders)))
 

@@ -82,7 +82,7 @@ def _without_markup(text: str) -> str:
         text = _ANCHOR.sub("", text)
     kept: list[str] = []
 
-    def set_aside(match: re.Match[str]) -> str:
+    def protect(match: re.Match[str]) -> str:
         # Code, and characters behind a backslash, so that what looks like markup in them stays.
         words = match.group(match.lastindex or 0).strip()
         kept.append(_PLAIN_ROLE_TARGET.sub("", words) if match.group().startswith("{") else words)
@@ -90,11 +90,11 @@ def _without_markup(text: str) -> str:
 
     if "`" in text:
         text = _NAMED_TARGET.sub(lambda match: match.group(1) or match.group(2), text)
-        text = _CODE.sub(set_aside, _PLAIN_ROLE.sub("", text))
+        text = _CODE.sub(protect, _PLAIN_ROLE.sub("", text))
     if "{/*" in text:
         text = _REMARK.sub("", text)
     if "\\" in text:
-        text = _ESCAPE.sub(set_aside, text)
+        text = _ESCAPE.sub(protect, text)
     if "[[" in text:
         text = _WIKI_LINK.sub(r"\1", text)
     if "[" in text:

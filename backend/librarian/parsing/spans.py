@@ -11,10 +11,10 @@ from ..models import Block
 SourceSpan = tuple[int, int]  #: start, end
 
 
-class Inside:
+class Intervals:
     """Whether an offset lies in one of some spans, which come sorted and don't overlap.
 
-    >>> 5 in Inside([(0, 3), (5, 7)]), 7 in Inside([(0, 3), (5, 7)])
+    >>> 5 in Intervals([(0, 3), (5, 7)]), 7 in Intervals([(0, 3), (5, 7)])
     (True, False)
     """
 
@@ -41,19 +41,19 @@ class InsideCodeSpan:
         self._text = text
         self._blocks = blocks
         self._starts = [block.start for block in blocks]
-        self._known: dict[int, Inside] = {}
+        self._known: dict[int, Intervals] = {}
 
     def __contains__(self, offset: int) -> bool:
         place = bisect_right(self._starts, offset) - 1
         if place < 0:
             return False
         if place not in self._known:
-            self._known[place] = Inside(code_spans(self._text, self._blocks[place]))
+            self._known[place] = Intervals(code_spans(self._text, self._blocks[place]))
         return offset in self._known[place]
 
 
 def code_blocks(text: str, blocks: Sequence[Block]) -> Iterator[SourceSpan]:
-    """Fences and indented code, of blocks that `markdown_notes.told_apart` has been over."""
+    """Fences and indented code, as offsets."""
     for block in blocks:
         if block.kind == "fence" or (block.kind == "other" and INDENTED.match(text, block.start)):
             yield block.start, block.end

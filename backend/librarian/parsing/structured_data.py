@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from ..models import Block, Document, SourceFile
-from .document_builder import DocumentBuilder
+from .document_builder import DocumentBuilder, new_document
 from .encoding import decode
 from .front_matter import nested_too_deep
-from .metadata import doc_type_of, iso_of_ns, title_from_name
+from .metadata import doc_type_of, title_from_name
 from .open_api import write_open_api
 
 _OPEN_API = re.compile(r"^[^\S\n]*[\"']?(?:openapi|swagger)[\"']?\s*:\s*[\"']?[23]\.", re.M)
@@ -32,29 +32,20 @@ class StructuredDataParser:
         notes: tuple[str, ...] = ()
         if _OPEN_API.search(text[:_SAMPLE]) or _COMPACT_OPEN_API.match(text):
             try:
-                manuscript = DocumentBuilder()
-                write_open_api(manuscript, _loaded(text, file_type))
-                if not manuscript.is_empty:
-                    return replace(manuscript.document(source, file_type), doc_type="api")
+                builder = DocumentBuilder()
+                write_open_api(builder, _loaded(text, file_type))
+                if not builder.is_empty:
+                    return replace(builder.document(source, file_type), doc_type="api")
             except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
                 notes = (f"not a readable OpenAPI description: {str(error)[:200]}",)
         title = title_from_name(source.file_path)
-        return Document(
-            file_path=source.file_path,
-            product=source.product,
-            component=source.component,
-            kind="document",
-            file_type=file_type,
-            title=title,
-            text=text,
+        return new_document(
+            source,
+            title,
+            text,
+            decoded,
             blocks=_entries(text),
             doc_type=doc_type_of(source.file_path, title, ""),
-            encoding=decoded.encoding,
-            encoding_confidence=decoded.confidence,
-            summary="",
-            last_modified=iso_of_ns(source.mtime_ns),
-            size=source.size,
-            mtime_ns=source.mtime_ns,
             title_in_text=False,
             notes=notes,
         )

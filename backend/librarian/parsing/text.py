@@ -9,10 +9,11 @@ from itertools import chain
 from typing import Literal
 
 from ..models import Block, Document, Excluded, Heading, Link, SourceFile
+from .document_builder import new_document
 from .encoding import decode
-from .metadata import doc_type_of, iso_of_ns, summary_of, title_of
+from .metadata import summary_of, title_of
 from .plain_text import plain
-from .spans import Inside
+from .spans import Intervals
 
 _RULE = re.compile(r"([=\-~^\"'`#*+.:_<>!$%&,/;?@|\\])\1{2,}[ \t]*$")
 #: Below a title of one or two characters, where the text is known to be reStructuredText.
@@ -65,7 +66,7 @@ class TextScanner:
         self._first = self._last = 0  # lines of the open block
         self._literal_next = False  # the last paragraph ended with "::"
         self._margin = 0  # of that paragraph; what is indented deeper is literal
-        self._aside: int | None = None  # the indentation of the note whose text is read; it is set apart as a quote
+        self._note_indent: int | None = None  # of the open note, whose text becomes a quote
 
     def scan(self) -> TextScanner:
         number, lines = 0, self._lines
@@ -93,9 +94,9 @@ class TextScanner:
                 return taken
             if _GRID.match(line) or _RULED.match(line):
                 return self._table(number)
-            if self._aside is not None and _indent(line) <= self._aside:
-                self._aside = None
-            words: Kind = "paragraph" if self._aside is None else "quote"
+            if self._note_indent is not None and _indent(line) <= self._note_indent:
+                self._note_indent = None
+            words: Kind = "paragraph" if self._note_indent is None else "quote"
             self._kind = "list" if _ITEM.match(line) else "table" if _PIPED.match(line) else words
             self._first = self._last = number
             if not indented and self._kind != "table" and (taken := self._underlined_title(number, line)):
@@ -121,8 +122,8 @@ class TextScanner:
             literal = last.endswith("::") and self._kind in ("paragraph", "list", "quote")
             if literal and self._directives and _PROSE_DIRECTIVE.match(last):
                 literal = False
-                if self._aside is None:
-                    self._aside = _indent(last)
+                if self._note_indent is None:
+                    self._note_indent = _indent(last)
             self._literal_next = literal
             if literal:
                 item = _ITEM.match(last) if self._kind == "list" else None
@@ -306,29 +307,20 @@ class TextParser:
         scanner = TextScanner(text, directives=structured).scan()
         excluded = _excluded(text, scanner) if structured else tuple(scanner.excluded)
         named = _named(text) if structured else {}
-        told = _told(named) if structured else str
-        headings = [replace(heading, text=told(heading.text)) for heading in scanner.headings]
+        resolve = _reference_resolver(named) if structured else str
+        headings = [replace(heading, text=resolve(heading.text)) for heading in scanner.headings]
         title, in_text = title_of({}, headings, source.file_path)
-        return Document(
-            file_path=source.file_path,
-            product=source.product,
-            component=source.component,
-            kind="document",
-            file_type=source.extension,
-            title=title,
-            text=text,
+        return new_document(
+            source,
+            title,
+            text,
+            decoded,
             headings=tuple(headings),
             blocks=tuple(scanner.blocks),
             excluded=excluded,
             links=tuple(_links(text, named)) if structured else (),
             labels=_labels(text) if structured else (),
-            doc_type=doc_type_of(source.file_path, title, text),
-            encoding=decoded.encoding,
-            encoding_confidence=decoded.confidence,
-            summary=told(summary_of(text, scanner.blocks, {}, excluded)),
-            last_modified=iso_of_ns(source.mtime_ns),
-            size=source.size,
-            mtime_ns=source.mtime_ns,
+            summary=resolve(summary_of(text, scanner.blocks, {}, excluded)),
             title_in_text=in_text,
         )
 
@@ -340,7 +332,7 @@ def _is_structured(text: str) -> bool:
 
 def _excluded(text: str, scanner: TextScanner) -> tuple[Excluded, ...]:
     """Comments and targets, and the markup of roles and directives outside code; sorted, without overlap."""
-    code = Inside((block.start, block.end) for block in scanner.blocks if block.kind == "fence")
+    code = Intervals((block.start, block.end) for block in scanner.blocks if block.kind == "fence")
     found = list(scanner.excluded)
     others = (match.span(1) for pattern in (_MARKER, _ROLE_NAME, _ROLE_TARGET) for match in pattern.finditer(text))
     for first, last in chain(_options(text), others):
@@ -377,19 +369,19 @@ def _name(written: str) -> str:
     return " ".join(written.strip("`").replace("\\", "").split()).casefold()
 
 
-def _told(named: Mapping[str, str]) -> Callable[[str], str]:
-    """Takes off plain words the underscore that leads to a name that the page defines, and what joins two to one."""
+def _reference_resolver(named: Mapping[str, str]) -> Callable[[str], str]:
+    """A function that removes references' underscores from words, where the page defines the name, and joints."""
 
     def shown(match: re.Match[str]) -> str:
         words = match.string[max(0, match.start() - _LONGEST_NAMED) : match.start()].split()[-_LONGEST_NAME:]
         names = (_name(" ".join(words[first:]).lstrip("([{\"'")) for first in range(len(words)))
         return "" if any(name in named for name in names) else match.group()
 
-    def plainly(words: str) -> str:
+    def resolve(words: str) -> str:
         words = words.replace("\\ ", "")
         return _LEADING.sub(shown, words) if named and len(words) <= _LONGEST_TITLE else words
 
-    return plainly
+    return resolve
 
 
 def _links(text: str, named: Mapping[str, str]) -> list[Link]:

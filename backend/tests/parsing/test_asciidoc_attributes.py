@@ -48,26 +48,12 @@ def test_a_value_on_several_lines_is_put_in_on_one(parse: Parse) -> None:
         "```sh\n{a}\n```",
         "++++\n{a}\n++++",
         "////\n{a}\n////",
-        "[source,sh]\n{a}",
-        "[,sh]\n.Name\n--\n{a}\n\n{a}\n--",
-        " {a}\n{a}",
         "Give `+{a}+`, +++{a}+++ or pass:[{a}].",
     ],
 )
 def test_references_in_code_stay(parse: Parse, code: str) -> None:
     doc = parse(f":a: one\n\n{code}\n\nThen {{a}}.\n", "a/b/c.adoc")
     assert doc.text == f":a: one\n\n{code}\n\nThen one.\n"
-
-
-def test_references_in_code_that_says_so_are_their_values(parse: Parse) -> None:
-    rest = "----\nget {a}\n----\n\n[subs=-attributes]\n....\n{a}\n....\n"
-    doc = parse(f':a: one\n\n[source,sh,subs="verbatim,attributes"]\n{rest}', "a/b/c.adoc")
-    assert doc.text.endswith(rest.replace("get {a}", "get one"))
-
-
-def test_a_fence_that_a_table_leaves_open_ends_with_it(parse: Parse) -> None:
-    doc = parse(":a: one\n\n|===\n|{a}\n....\n{a}\n|===\n\n* Item\n+\nof {a}\n", "a/b/c.adoc")
-    assert doc.text.endswith("|===\n|one\n....\n{a}\n|===\n\n* Item\n+\nof one\n")
 
 
 def test_a_value_that_is_passed_as_it_is_keeps_its_braces(parse: Parse) -> None:

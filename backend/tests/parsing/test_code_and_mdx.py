@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 
 from librarian.models import Document
 from librarian.parsing.chunking import StructureChunker
-from librarian.parsing.markdown_blocks import BlockScanner
+from librarian.parsing.markdown_blocks import parse_blocks
 from librarian.parsing.spans import code_spans
 
 from .conftest import Parse
@@ -86,7 +86,7 @@ def test_code_spans_are_those_of_markdown_it(text: str) -> None:
     text = "a" + text
     tokens = [child for token in _ORACLE.parse(text) for child in token.children or ()]
     expected = sum(token.type == "code_inline" for token in tokens)
-    assert sum(len(list(code_spans(text, block))) for block in BlockScanner(text).scan().blocks) == expected
+    assert sum(len(list(code_spans(text, block))) for block in parse_blocks(text).blocks) == expected
 
 
 MDX = """import {

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 from librarian.parsing.chunking import StructureChunker
 from librarian.parsing.front_matter import read_front_matter
-from librarian.parsing.markdown_blocks import BlockScanner
+from librarian.parsing.markdown_blocks import parse_blocks
 
 from .conftest import Parse
 
@@ -38,7 +38,7 @@ def _expected(text: str) -> dict[str, set[tuple[int, int]]]:
 
 
 def _seen(text: str, start: int = 0) -> dict[str, set[tuple[int, int]]]:
-    scanner = BlockScanner(text, start).scan()
+    scanner = parse_blocks(text, start)
     found: dict[str, set[tuple[int, int]]] = {"heading": {(head.line, head.level) for head in scanner.headings}}
     for kind in ("fence", "table"):
         lines = (text.count("\n", 0, block.start) + 1 for block in scanner.blocks if block.kind == kind)
@@ -94,7 +94,7 @@ def test_structure_agrees_with_markdown_it_where_it_is_tricky(text: str) -> None
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.text(alphabet="#`~-=>|*_ \n\ta1.<!{%}[]():\\", max_size=30), max_size=12).map("\n".join))
 def test_blocks_are_in_order_and_never_overlap_whatever_the_text(text: str) -> None:
-    scanner = BlockScanner(text).scan()
+    scanner = parse_blocks(text)
     reached = 0
     for block in scanner.blocks:
         assert reached <= block.start < block.end <= len(text)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from . import parts
-from .files import IncludeReader, NotIncluded, PartNotFound, part_not_found
+from .files import IncludedFile, IncludeReader, NotIncluded
 
 HINT = re.compile(rb"^include::", re.M)
 _INCLUDE = re.compile(r"include::([^\[\s](?:[^\[]*[^\[\s])?)\[(.*)\][ \t]*$")
@@ -53,21 +53,19 @@ def _included(
     target: str, options: Mapping[str, str], reader: IncludeReader, stack: Sequence[str], known: dict[str, str]
 ) -> list[str]:
     targets, folders = _places(target, reader, stack)
-    file = reader.open([target, *targets], folders, stack)
-    lines = file.lines
-    try:
+
+    def chosen(file: IncludedFile) -> list[str]:
         if "lines" in options:
-            lines = parts.asciidoc_lines(lines, options["lines"])
-        elif tags := options.get("tag") or options.get("tags"):
-            lines = parts.tagged(lines, tags)
-    except PartNotFound as error:
-        raise part_not_found(error, target) from error
+            return parts.asciidoc_lines(file.lines, options["lines"])
+        tags = options.get("tag") or options.get("tags")
+        return parts.tagged(file.lines, tags) if tags else file.lines
+
+    path, lines = reader.part([target, *targets], folders, stack, chosen)
     if (indent := options.get("indent", "")).isascii() and indent.isdigit():
         pad = " " * min(int(indent[:4]), 40)
         lines = [pad + line if line else line for line in parts.dedented(lines)]
-    reader.charge("\n".join(lines), target)
-    if file.path.lower().endswith(_ENDINGS):
-        lines = expand("\n".join(lines), reader, (*stack, file.path), known).split("\n")
+    if path.lower().endswith(_ENDINGS):
+        lines = expand("\n".join(lines), reader, (*stack, path), known).split("\n")
         lines = _shifted(lines, options.get("leveloffset", ""))
     return lines
 

@@ -12,7 +12,7 @@ import os
 import posixpath
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -51,11 +51,6 @@ class IncludedFile(NamedTuple):
     def lines(self) -> list[str]:
         """Its lines, without an empty one behind the last line end."""
         return self.text.removesuffix("\n").split("\n")
-
-
-def part_not_found(error: PartNotFound, target: str) -> NotIncluded:
-    """The error for a file that lacks the part asked for."""
-    return NotIncluded(message(f"Included part not found, {error}", target))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +115,22 @@ class IncludeReader:
                 raise NotIncluded(message("Included file left out, it includes itself", shown))
             return IncludedFile(path, self._text(path, opened, shown))
         raise NotIncluded(message("Included file not found", shown))
+
+    def part(
+        self,
+        targets: Sequence[str],
+        folders: Sequence[str],
+        stack: Sequence[str],
+        choose: Callable[[IncludedFile], list[str]],
+    ) -> tuple[str, list[str]]:
+        """The path of the file that `open` finds, and the lines of it that `choose` takes; they are counted."""
+        file = self.open(targets, folders, stack)
+        try:
+            lines = choose(file)
+        except PartNotFound as error:
+            raise NotIncluded(message(f"Included part not found, {error}", targets[0])) from error
+        self.charge("\n".join(lines), targets[0])
+        return file.path, lines
 
     def charge(self, part: str, shown: str) -> None:
         """Count what is put into the document. Raises `NotIncluded` where it becomes too much."""

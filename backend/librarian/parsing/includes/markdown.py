@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 
 from ..document_builder import marks_around
 from ..front_matter import read_front_matter
-from ..markdown_tags import hidden_in_directive
+from ..markdown_blocks import hidden_in_directive
 from . import parts
-from .files import IncludedFile, IncludeReader, NotIncluded, PartNotFound, language_of, part_not_found
+from .files import IncludedFile, IncludeReader, NotIncluded, language_of
 
 _HUGO_NAMES = r"include|readfile|code_sample|codenew|code"
 #: A page without any of these includes nothing.
@@ -135,8 +135,10 @@ def _fenced(code: Sequence[str], language: str) -> list[str]:
     return [marks + language, *code, marks]
 
 
-def _nested(lines: Sequence[str], file: IncludedFile, reader: IncludeReader, stack: Sequence[str], **how: bool) -> str:
-    return expand("\n".join(lines), reader, (*stack, file.path), **how)
+def _nested(
+    lines: Sequence[str], path: str, reader: IncludeReader, stack: Sequence[str], *, section: bool = True
+) -> list[str]:
+    return expand("\n".join(lines), reader, (*stack, path), section=section).split("\n")
 
 
 # -- MkDocs ----------------------------------------------------------------------------------------------------------
@@ -161,20 +163,18 @@ def _snippet(target: str, reader: IncludeReader, stack: Sequence[str]) -> list[s
     if target.lower().startswith(("https://", "http://")):
         return [f'--8<-- "{target}"']
     path, numbers, name = _snippet_target(target)
-    try:
-        file = reader.open([path], _project(reader, stack), stack)
+
+    def chosen(file: IncludedFile) -> list[str]:
         lines = file.text.split("\n") if file.text else []
-        try:
-            if numbers is not None:
-                lines = parts.snippet_lines(lines, numbers)
-            elif name:
-                lines = parts.snippet_section(lines, name)
-        except PartNotFound as error:
-            raise part_not_found(error, path) from error
-        reader.charge("\n".join(lines), path)
+        if numbers is not None:
+            return parts.snippet_lines(lines, numbers)
+        return parts.snippet_section(lines, name) if name else lines
+
+    try:
+        path, lines = reader.part([path], _project(reader, stack), stack, chosen)
     except NotIncluded as error:
         return [str(error)]
-    return _nested(lines, file, reader, stack, section=bool(name)).split("\n")
+    return _nested(lines, path, reader, stack, section=bool(name))
 
 
 def _snippet_target(target: str) -> tuple[str, str | None, str | None]:
@@ -189,38 +189,34 @@ def _snippet_target(target: str) -> tuple[str, str | None, str | None]:
 
 def _variants(target: str, choices: str, reader: IncludeReader, stack: Sequence[str], *, in_code: bool) -> list[str]:
     """FastAPI's: the lines of `ln[1:5,8]`, or all, as a fence."""
-    chosen = {one[1]: one[2] for one in _CHOICE.finditer(choices)}
+    ranges = {one[1]: one[2] for one in _CHOICE.finditer(choices)}.get("ln", "").strip()
+
+    def chosen(file: IncludedFile) -> list[str]:
+        if not ranges or ranges == "0":
+            return file.lines
+        first, *others = [parts.numbered(file.lines, one.replace(":", "-")) for one in ranges.split(",")]
+        return first + [row for part in others for row in ("", "# Code here omitted", "", *part)]
+
     try:
-        file = reader.open([target], _project(reader, stack), stack)
-        lines = file.lines
-        if (ranges := chosen.get("ln", "")) and ranges.strip() != "0":
-            try:
-                shown = [parts.numbered(lines, one.replace(":", "-")) for one in ranges.split(",")]
-            except PartNotFound as error:
-                raise part_not_found(error, target) from error
-            lines = shown[0] + [row for part in shown[1:] for row in ("", "# Code here omitted", "", *part)]
-        reader.charge("\n".join(lines), target)
+        path, lines = reader.part([target], _project(reader, stack), stack, chosen)
     except NotIncluded as error:
         return [str(error)]
-    return lines if in_code else _fenced(lines, language_of(file.path))
+    return lines if in_code else _fenced(lines, language_of(path))
 
 
 def _bang(match: re.Match[str], reader: IncludeReader, stack: Sequence[str]) -> list[str]:
     """`{! file !}` of mdx_include and markdown-include, with `[ln:1-5,7]` or `lines=1 3 8-10`."""
     target, numbers, words = match[2], match[3], match[4]
+    spec = numbers.replace("..", "-") if numbers else ",".join((words or "").split())
+
+    def chosen(file: IncludedFile) -> list[str]:
+        return parts.numbered(file.lines, spec) if spec else file.lines
+
     try:
-        file = reader.open([target], _project(reader, stack), stack)
-        lines = file.lines
-        spec = numbers.replace("..", "-") if numbers else ",".join((words or "").split())
-        if spec:
-            try:
-                lines = parts.numbered(lines, spec)
-            except PartNotFound as error:
-                raise part_not_found(error, target) from error
-        reader.charge("\n".join(lines), target)
+        path, lines = reader.part([target], _project(reader, stack), stack, chosen)
     except NotIncluded as error:
         return [str(error)]
-    return _nested(lines, file, reader, stack).split("\n") if file.path.endswith(".md") else lines
+    return _nested(lines, path, reader, stack) if path.endswith(".md") else lines
 
 
 # -- mdBook ----------------------------------------------------------------------------------------------------------
@@ -231,20 +227,17 @@ def _book(match: re.Match[str], reader: IncludeReader, stack: Sequence[str]) -> 
     if escaped:
         return None
     path, _, spec = target.partition(":")
+
+    def chosen(file: IncludedFile) -> list[str]:
+        return parts.book_part(file.lines, spec) if spec else file.lines
+
     try:
-        file = reader.open([path], [os.path.dirname(stack[-1])], stack)
-        lines = file.lines
-        if spec:
-            try:
-                lines = parts.book_part(lines, spec)
-            except PartNotFound as error:
-                raise part_not_found(error, path) from error
-        reader.charge("\n".join(lines), path)
+        path, lines = reader.part([path], [os.path.dirname(stack[-1])], stack, chosen)
     except NotIncluded as error:
         return [str(error)]
     if kind in ("playground", "playpen"):
         return _fenced(lines, ",".join(["rust", *(more or "").replace(",", " ").split()]))
-    return _nested(lines, file, reader, stack).split("\n") if kind == "include" else lines
+    return _nested(lines, path, reader, stack) if kind == "include" else lines
 
 
 # -- Hugo and Quarto -------------------------------------------------------------------------------------------------
@@ -265,16 +258,18 @@ def _hugo(match: re.Match[str], reader: IncludeReader, stack: Sequence[str], *, 
         targets, folders = [target], above if target.startswith("/") else [folder]
     else:
         targets, folders = [target, f"examples/{target}"], above
-    try:
-        file = reader.open(targets, folders, stack)
+
+    def chosen(file: IncludedFile) -> list[str]:
         body = file.text[read_front_matter(file.text).end :] if file.path.endswith((".md", ".html")) else file.text
-        lines = body.strip("\n").split("\n")
-        reader.charge("\n".join(lines), target)
+        return body.strip("\n").split("\n")
+
+    try:
+        path, lines = reader.part(targets, folders, stack, chosen)
     except NotIncluded:
         return None  # the shortcode stays: its line names the file, and is shown
     if name in ("include", "readfile") and arguments.get("code", "") != "true":
-        return _nested(lines, file, reader, stack).split("\n")
-    language = arguments.get("language") or arguments.get("lang") or language_of(file.path)
+        return _nested(lines, path, reader, stack)
+    language = arguments.get("language") or arguments.get("lang") or language_of(path)
     if in_code:
         return lines
     return [*([] if name == "readfile" else [f"`{target}`", ""]), *_fenced(lines, language)]
@@ -300,20 +295,18 @@ def _myst(
     target = opening[4].rstrip()
     beside = os.path.dirname(stack[0])
     folders = reader.upwards(beside) if target.startswith("/") else [beside, os.path.dirname(stack[-1])]
+
+    def chosen(file: IncludedFile) -> list[str]:
+        if opening[3] == "literalinclude":
+            return parts.literal_part(file.lines, options)
+        return parts.clipped(file.text, options).strip("\n").split("\n")
+
     try:
-        file = reader.open([target], folders, stack)
-        try:
-            if opening[3] == "literalinclude":
-                lines = parts.literal_part(file.lines, options)
-            else:
-                lines = parts.clipped(file.text, options).strip("\n").split("\n")
-        except PartNotFound as error:
-            raise part_not_found(error, target) from error
-        reader.charge("\n".join(lines), target)
+        path, lines = reader.part([target], folders, stack, chosen)
     except NotIncluded as error:
         return [str(error), *[""] * rows]
     caption = [options["caption"], ""] if options.get("caption") else []
     if opening[3] == "literalinclude" or "literal" in options or "code" in options:
         language = options.get("language") or options.get("code") or options.get("lang")
-        return [*caption, *_fenced(lines, language or language_of(file.path))]
-    return _nested(lines, file, reader, stack).split("\n")
+        return [*caption, *_fenced(lines, language or language_of(path))]
+    return _nested(lines, path, reader, stack)

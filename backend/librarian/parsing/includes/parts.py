@@ -8,12 +8,11 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from .files import MOST_TEXT, PartNotFound
 
-_ANCHOR = re.compile(r"ANCHOR:\s*([\w_-]+)")
-_ANCHOR_END = re.compile(r"ANCHOR_END:\s*([\w_-]+)")
+_ANCHOR = re.compile(r"ANCHOR(_END)?:\s*([\w_-]+)")
 _SECTION = re.compile(
     r"(?<!;)-{1,9}8<-{1,9}[ \t]{1,9}\[[ \t]{0,9}(start|end)[ \t]{0,9}:[ \t]{0,9}([a-z][-_0-9a-z]{0,99})[ \t]{0,9}\]",
     re.I,
@@ -157,18 +156,28 @@ def snippet_lines(lines: Sequence[str], spec: str) -> list[str]:
 
 def snippet_section(lines: Sequence[str], name: str) -> list[str]:
     """What stands between `--8<-- [start:name]` and `--8<-- [end:name]`, other markers left out."""
+
+    def mark(line: str) -> tuple[str, bool] | None:
+        marker = _SECTION.search(line)
+        return (marker[2], marker[1].lower() == "end") if marker else None
+
+    return _between(lines, name, mark, "section")
+
+
+def _between(lines: Sequence[str], name: str, mark: Callable[[str], tuple[str, bool] | None], kind: str) -> list[str]:
+    """Lines between the marks of a name, other marks left out; `mark` gives a line's name and whether it ends it."""
     found: list[str] = []
     inside = begun = False
     for line in lines:
-        marker = _SECTION.search(line)
-        if marker and marker[2] == name:
-            if marker[1].lower() == "end":
+        known = mark(line)
+        if known and known[0] == name:
+            if known[1] and inside:
                 break
-            inside = begun = True
-        elif inside and not marker:
+            inside = begun = begun or not known[1]
+        elif inside and not known:
             found.append(line)
     if not begun:
-        raise PartNotFound(f"section {name}")
+        raise PartNotFound(f"{kind} {name}")
     return found
 
 
@@ -184,20 +193,12 @@ def book_part(lines: Sequence[str], spec: str) -> list[str]:
         start = max(0, int(first) - 1) if first else 0
         end = int(last) if last else None if colon else start + 1
         return list(lines[start:end])
-    found: list[str] = []
-    inside = begun = False
-    for line in lines:
-        if inside:
-            end_of = _ANCHOR_END.search(line)
-            if end_of and end_of[1] == first:
-                break
-            if not end_of and not _ANCHOR.search(line):
-                found.append(line)
-        elif (opening := _ANCHOR.search(line)) and opening[1] == first:
-            inside = begun = True
-    if not begun:
-        raise PartNotFound(f"anchor {first}")
-    return found
+
+    def mark(line: str) -> tuple[str, bool] | None:
+        marker = _ANCHOR.search(line)
+        return (marker[2], bool(marker[1])) if marker else None
+
+    return _between(lines, first, mark, "anchor")
 
 
 # -- AsciiDoc --------------------------------------------------------------------------------------------------------
@@ -205,55 +206,27 @@ def book_part(lines: Sequence[str], spec: str) -> list[str]:
 
 def tagged(lines: Sequence[str], spec: str) -> list[str]:
     """Lines between `tag::name[]` and `end::name[]` as Asciidoctor chooses them: `a;b`, `!a`, `*`, `**`."""
-    wanted: dict[str, bool] = {}
-    for name in filter(None, (one.strip() for one in re.split(r"[;,]", spec))):
-        wanted[name.removeprefix("!")] = not name.startswith("!")
-    names = set(wanted) - {"*", "**"}
-    base, wildcard = _defaults(wanted)
-    selected: set[str] = set()
+    names = [one.strip() for one in re.split(r"[;,]", spec) if one.strip()]
+    wanted = {name.removeprefix("!"): not name.startswith("!") for name in names}
+    outside = wanted.pop("**", True not in wanted.values())  # whether lines outside all tags are taken
+    unnamed = wanted.pop("*", None)
     found: list[str] = []
-    stack: list[tuple[str, bool]] = []
-    active, select = "", base
+    seen: set[str] = set()
+    open_tags: list[tuple[str, bool]] = []
     for line in lines:
         match = _TAG.search(line) if "::" in line and "[]" in line else None
         if match is None:
-            if select:
+            if open_tags[-1][1] if open_tags else outside:
                 found.append(line)
-            continue
-        name = match[2]
-        if match[1]:
-            if name == active:
-                stack.pop()
-                active, select = stack[-1] if stack else ("", base)
-            elif any(name == one for one, _ in stack):
-                stack = [one for one in stack if one[0] != name]
-        elif name in wanted:
-            select = wanted[name]
-            active = name
-            selected.add(name)
-            stack.append((name, select))
-        elif wildcard is not None:
-            select = False if active and not select else wildcard
-            active = name
-            stack.append((name, select))
-    missing = sorted(name for name in names if wanted.get(name) and name not in selected)
+        elif match[1]:
+            open_tags = [one for one in open_tags if one[0] != match[2]]
+        elif (choice := wanted.get(match[2], unnamed)) is not None:
+            open_tags.append((match[2], choice))
+            seen.add(match[2])
+    missing = sorted(name for name, taken in wanted.items() if taken and name not in seen)
     if missing and not found:
         raise PartNotFound(f"tag {', '.join(missing)}")
     return found
-
-
-def _defaults(wanted: dict[str, bool]) -> tuple[bool, bool | None]:
-    """(whether lines outside all tags are taken, what holds for tags that aren't named); takes out the wildcards."""
-    order = list(wanted)
-    if "**" in wanted:
-        base = wanted.pop("**")
-        if "*" in wanted:
-            return base, wanted.pop("*")
-        return base, True if not base and wanted and not next(iter(wanted.values())) else None
-    if "*" in wanted:
-        wildcard = wanted.pop("*")
-        return (not wildcard if order[0] == "*" else False), wildcard
-    return True not in wanted.values(), None
 
 
 def asciidoc_lines(lines: Sequence[str], spec: str) -> list[str]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from . import parts
-from .files import IncludeReader, NotIncluded, PartNotFound, language_of, part_not_found
+from .files import IncludeReader, NotIncluded, language_of
 
 #: A page without such a line includes nothing.
 HINT = re.compile(rb"^[ \t]*\.\. (?:literal)?include ?::", re.M)
@@ -71,26 +71,19 @@ def _opens_literal(line: str) -> bool:
 
 
 def _literal(target: str, options: Mapping[str, str], reader: IncludeReader, stack: Sequence[str]) -> list[str]:
-    file = reader.open([target], _folders(target, reader, stack), stack)
-    try:
-        kept = parts.literal_part(file.lines, options)
-    except PartNotFound as error:
-        raise part_not_found(error, target) from error
-    reader.charge("\n".join(kept), target)
+    folders = _folders(target, reader, stack)
+    path, lines = reader.part([target], folders, stack, lambda file: parts.literal_part(file.lines, options))
     caption = options.get("caption")
-    return [*([caption, ""] if caption else []), *_block(kept, options.get("language") or language_of(file.path))]
+    return [*([caption, ""] if caption else []), *_block(lines, options.get("language") or language_of(path))]
 
 
 def _included(target: str, options: Mapping[str, str], reader: IncludeReader, stack: Sequence[str]) -> list[str]:
-    file = reader.open([target], _folders(target, reader, stack), stack)
-    try:
-        text = parts.clipped(file.text, options)
-    except PartNotFound as error:
-        raise part_not_found(error, target) from error
-    reader.charge(text, target)
+    folders = _folders(target, reader, stack)
+    path, lines = reader.part([target], folders, stack, lambda file: parts.clipped(file.text, options).split("\n"))
+    text = "\n".join(lines)
     if "literal" in options or "code" in options:
         return _block(text.strip("\n").rstrip().split("\n"), options.get("code", ""))
-    return expand(text.removesuffix("\n"), reader, (*stack, file.path)).split("\n")
+    return expand(text.removesuffix("\n"), reader, (*stack, path)).split("\n")
 
 
 def _folders(target: str, reader: IncludeReader, stack: Sequence[str]) -> list[str]:
