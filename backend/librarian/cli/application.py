@@ -137,9 +137,9 @@ def _refuse_slip(name: str, value: str, options: Iterable[str]) -> None:
 
 
 def _note(flags: Iterable[str], command: str) -> None:
-    shown_text = ", ".join(dict.fromkeys(flags))
+    listed = ", ".join(dict.fromkeys(flags))
     sys.stderr.write(
-        f"Note: {shown_text}: taken for a word of the question, since it is no option; {command} --help lists these. "
+        f"Note: {listed}: taken for a word of the question, since it is no option; {command} --help lists these. "
         "Put '--' before words with dashes.\n"
     )
 
@@ -180,9 +180,9 @@ class Application(typer.Typer):
     def __init__(self, **given: Any) -> None:
         super().__init__(cls=_Group, **given)
 
-    def command(self, *args: Any, running: bool = False, **given: Any) -> Callable[[F], F]:
-        """As typer's; the function itself needs no parameter for `--plain`. `asking`: words may begin with dashes."""
-        register = super().command(*args, cls=_QueryCommand if running else _Command, **given)
+    def command(self, *args: Any, takes_query: bool = False, **given: Any) -> Callable[[F], F]:
+        """As typer's; the function itself needs no parameter for `--plain`. `takes_query`: words may begin with dashes."""
+        register = super().command(*args, cls=_QueryCommand if takes_query else _Command, **given)
 
         def add(function: F) -> F:
             register(_with_plain(function))

@@ -59,10 +59,10 @@ def measure(
             for place_name, times in (("inside", inside), ("outside", outside))
             for name, share in (("p50", 0.5), ("p95", 0.95))
         }
-    shown_text = [f"{what} ({count} of {len(asked) * rounds} searches)" for what, count in others.items()]
+    listed = [f"{what} ({count} of {len(asked) * rounds} searches)" for what, count in others.items()]
     if not llm and not _PLAIN.issuperset(modes) and place.ask("get_index_status")["llm"]["enabled"]:
-        shown_text.append("the language model was asked nothing: --llm has it rewrite the questions, as it does others")
-    return {"modes": found, "notes": [f"{len(asked)} questions, {rounds} rounds each", *shown_text]}
+        listed.append("the language model was asked nothing: --llm has it rewrite the questions, as it does others")
+    return {"modes": found, "notes": [f"{len(asked)} questions, {rounds} rounds each", *listed]}
 
 
 def read_questions(path: Path) -> list[str]:

@@ -155,15 +155,15 @@ def _port(settings: Settings) -> Finding:
 
 def _hosts(settings: Settings) -> Iterator[Finding]:
     """Who was told to call, and who has."""
-    shown_text = list(configured(Path.home(), working_directory()))
-    for each in shown_text:
+    listed = list(configured(Path.home(), working_directory()))
+    for each in listed:
         outcome: Outcome = "wrong" if each.problem else "ok"
         remedy = f"Run librarian connect {each.host.name} --write."
         yield Finding("host", outcome, f"{each.host.title}: {each.problem or each.target}", remedy)
     called = callers(settings.index.path)
     if called:
         yield Finding("clients", "ok", "; ".join(called))
-    elif shown_text:
+    elif listed:
         yield Finding("clients", "note", "no MCP client has called yet", "Restart the host, and ask it something.")
     else:
         hint = f"Run librarian connect {' | '.join(HOSTS)}, with --write."

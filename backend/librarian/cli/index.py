@@ -197,8 +197,8 @@ def doctor(
     findings = list(examine(place.settings()))
     try:
         state = place.ask("health", timeout=30.0)
-        shown_text = ", ".join([state["status"], *state.get("reasons", [])])
-        findings.append(Finding("daemon", "note" if state["status"] == "degraded" else "ok", shown_text))
+        listed = ", ".join([state["status"], *state.get("reasons", [])])
+        findings.append(Finding("daemon", "note" if state["status"] == "degraded" else "ok", listed))
     except LibrarianError as error:
         findings.append(Finding("daemon", "wrong", error.message, error.hint))
     if as_json:

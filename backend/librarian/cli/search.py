@@ -41,7 +41,7 @@ def _everywhere(
 
 
 @app.command(
-    running=True, epilog="Example: librarian search 'rolling update' --product kubernetes --why", rich_help_panel=ASK
+    takes_query=True, epilog="Example: librarian search 'rolling update' --product kubernetes --why", rich_help_panel=ASK
 )
 def search(
     question: Annotated[
@@ -173,7 +173,7 @@ def thread(
 
 
 @app.command(
-    running=True,
+    takes_query=True,
     epilog="Example: librarian analyze 'pods stay pending' --path kubernetes/tasks/debug.md",
     rich_help_panel=ASK,
 )
