@@ -16,7 +16,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
 
 from pydantic import (
@@ -406,12 +405,9 @@ class CheckRequest(RequestModel):
     repair: Flag = False
 
 
-PathText = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, PurePath) else value)]
-
-
 class EvaluateRequest(RequestModel):
-    queries: PathText = ""
-    qrels: PathText = ""
+    queries: Text = ""
+    qrels: Text = ""
     modes: Annotated[tuple[Mode, ...], Field(min_length=1), BeforeValidator(_words)] = (
         "keyword",
         "semantic",

@@ -181,7 +181,7 @@ class Application(typer.Typer):
         super().__init__(cls=_Group, **given)
 
     def command(self, *args: Any, takes_query: bool = False, **given: Any) -> Callable[[F], F]:
-        """As typer's; the function itself needs no parameter for `--plain`. `takes_query`: words may begin with dashes."""
+        """Register a command, with `--plain` besides its own options. `takes_query`: words may begin with dashes."""
         register = super().command(*args, cls=_QueryCommand if takes_query else _Command, **given)
 
         def add(function: F) -> F:

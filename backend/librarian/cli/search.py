@@ -41,7 +41,9 @@ def _everywhere(
 
 
 @app.command(
-    takes_query=True, epilog="Example: librarian search 'rolling update' --product kubernetes --why", rich_help_panel=ASK
+    takes_query=True,
+    epilog="Example: librarian search 'rolling update' --product kubernetes --why",
+    rich_help_panel=ASK,
 )
 def search(
     question: Annotated[
