@@ -156,7 +156,7 @@ def moment(index: Path, pid: int) -> str:
 
 def whole(folder: Path) -> float:
     """Open, wait, and ask for every page."""
-    from librarian.bootstrap import Librarian  # not at the top: each child that is killed imports this module
+    from librarian.library import Librarian  # not at the top: each child that is killed imports this module
 
     began = time.monotonic()
     with Librarian.open(folder / "config.json") as library:

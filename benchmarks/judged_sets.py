@@ -141,7 +141,7 @@ def documents(parts: Dependencies) -> list[Document]:
 def anchors(parts: Dependencies) -> list[own_questions.OwnQuestion]:
     """The library's link texts as questions, at most `ANCHORS_AT_MOST`; none that its questions are turned by."""
     own = own_questions.of_links(documents(parts))
-    own = own_questions.untaught(own) if engine_of(parts)._semantic.own.adapters else own
+    own = own_questions.untaught(own) if engine_of(parts)._semantic.adapters else own
     return own_questions.sample(own, ANCHORS_AT_MOST)
 
 

@@ -5,7 +5,7 @@ answers it by mode (with the mode that ran, where that is another), hybrid's fiv
 there, raw score, points), and per mode how the ranks are spread (`rank_stats`). Whoever changes ranking or weights
 rewrites it with one command and reads the difference as a reviewer would:
 
-    pytest backend/tests/finding/test_golden_rankings.py --update
+    pytest backend/tests/search/test_golden_rankings.py --update
 
 * the rankings are the golden ones; figures may differ in the third decimal
 * each question's page is among the first five in hybrid mode, each identifier's page the first

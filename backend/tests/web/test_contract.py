@@ -2,7 +2,7 @@
 
 Two of its checks are left out on purpose: that everything a schema allows is accepted (a product must exist, dates must
 be dates, arguments of mails don't go with documents), and that everything it forbids is refused (`"7"` is 7, null is
-"not given"; `vocabulary/arguments.py`).
+"not given"; `schemas.py`).
 """
 
 from __future__ import annotations
