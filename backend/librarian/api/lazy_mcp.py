@@ -66,7 +66,7 @@ class LazyMcpServer:
             logger.exception("MCP can't be served")
             if not coming.done():
                 coming.set_exception(error)
-                coming.exception()  # told to whoever waits for the server; nobody may
+                coming.exception()  # raised where the server is awaited; nothing may await it
             raise
 
     async def _others_first(self) -> None:

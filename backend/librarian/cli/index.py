@@ -391,7 +391,7 @@ def trust(
     """Trust the configuration file in this folder, as it is now.
 
     It then counts for commands and hosts that start here, and it may name any folder to write to and any address. The
-    `.env` beside it is trusted with it. After a change to either you are asked again.
+    `.env` next to it is trusted with it. After a change to either you are asked again.
     """
     cwd = working_directory()
     file = config_files.config_file_in(config_files.absolute(place or Path(), cwd))
@@ -420,7 +420,7 @@ def trust(
 
 
 def _settings_of(file: Path) -> dict[str, object]:
-    """What the file and the `.env` beside it set, by dotted key. Raises `SetupError` where it is no such file."""
+    """What the file and the `.env` next to it set, by dotted key. Raises `SetupError` if it is no such file."""
     from ..settings import SETTINGS, Settings
 
     settings = Settings.load(file, environ={})

@@ -29,7 +29,7 @@ def unfold(main: html.HtmlElement) -> None:
     """Put each tab's label in front of its panel and show the panels that wait for a click.
 
     A tab names its panel as WAI-ARIA says (`aria-labelledby`, `aria-controls`), by a link to it, or by its place
-    among as many tabs as there are panels beside each other. A label without a panel stays where it is.
+    among as many tabs as there are panels next to each other. A label without a panel stays where it is.
     """
     panels = main.xpath(_PANELS)
     if not panels:
@@ -63,7 +63,7 @@ def _targets(tab: html.HtmlElement) -> set[str]:
 
 
 def _by_place(panels: list[html.HtmlElement]) -> Iterator[tuple[html.HtmlElement, html.HtmlElement]]:
-    """(panel, its tab) where panels beside each other are as many as the tabs of their set."""
+    """(panel, its tab) where panels next to each other are as many as the tabs of their set."""
     known = set(panels)
     groups: dict[html.HtmlElement, list[html.HtmlElement]] = {}
     for panel in panels:
@@ -473,7 +473,7 @@ def _is_admonition(table: html.HtmlElement) -> bool:
 
 
 def _is_grid(element: html.HtmlElement) -> bool:
-    """Whether boxes beside each other look like a table, as Javadoc's summaries and GitBook's tables do."""
+    """Whether boxes next to each other look like a table, as Javadoc's summaries and GitBook's tables do."""
     if element.get("role") == "table":
         return element.tag == "table" or bool(element.xpath(_ROWS))
     return "summary-table" in classes(element).split() and any(map(_is_box, element))

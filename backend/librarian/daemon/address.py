@@ -28,7 +28,7 @@ class Address(NamedTuple):
     path: str  #: its unix socket
     url: str = ""  #: where it also serves HTTP
     root: str = ""  #: the folder of documents; empty where it isn't told
-    named: bool = False  #: whether that was named beside the configuration file, by command line or environment
+    named: bool = False  #: whether command line or environment named it, not the configuration file
 
     def connect(self, timeout_s: float) -> socket.socket:
         """A connected socket. Raises `OSError` where nobody listens any more."""
@@ -45,8 +45,8 @@ class Address(NamedTuple):
 def require_root(address: Address, root: Path, *, named: bool = True) -> None:
     """Raises `SetupError` where the daemon at this address keeps the documents of another folder.
 
-    `named`: whoever asks has named the root beside the configuration file. Where only the daemon's was, they are let
-    through: what `serve --root` serves is asked without repeating it.
+    `named`: the client's root comes from its command line or environment, not from the configuration file. If only the
+    daemon's does, the client passes: it need not repeat the root that `serve --root` names.
     """
     if not address.root or (address.named and not named):
         return
@@ -87,8 +87,8 @@ def _is_copied(index: Path, published_in: str) -> bool:
 
 
 def require_readable(index: Path) -> None:
-    """Raises `SetupError` where the folder's address is for another user alone: no daemon can be started beside that
-    user's."""
+    """Raises `SetupError` where the folder's address is for another user alone: no second daemon can be
+    started next to that user's."""
     path = index / ADDRESS
     why = ""
     if os.path.isdir(index) and not os.access(index, os.R_OK | os.X_OK):

@@ -34,13 +34,13 @@ _STDERR: Final = 2
 
 
 class Library(NamedTuple):
-    """An index folder, and what a daemon started for it is told. Paths are absolute."""
+    """An index folder, and the options of a daemon that is started for it. Paths are absolute."""
 
     index: Path  # type: ignore[assignment]  # hides tuple.index, which nobody asks it for
     config: Path | None = None
     root: Path | None = None  #: only where the command line named it
     documents: Path | None = None  #: the folder of documents, whoever named it; None: any will do
-    named: bool = False  #: whether that was named beside the configuration file
+    named: bool = False  #: whether that was named apart from the configuration file
     idle_timeout_s: float | None = None  #: None leaves it to the settings
     version: str = __version__
     must_be_trusted: bool = False  #: the configuration file counts only while the user trusts it
@@ -54,7 +54,7 @@ class Library(NamedTuple):
 
     @classmethod
     def at(cls, where: Where, *, root_given: bool) -> Library:
-        """The library at these places. `root_given`: the command line named the root, so a daemon is told it."""
+        """The library at these places. `root_given`: the command line named the root; the daemon gets it too."""
         root = where.root if root_given else None
         settings = fingerprint(where.config)
         return cls(

@@ -105,7 +105,7 @@ def _serve(settings: Settings, *, http: bool, out: TextIO | None, as_json: bool)
     try:
         lock = _lock(index, take=http)
         if lock is None:
-            return 0  # another daemon was quicker; whoever started this one will find it
+            return 0  # another daemon was quicker; the process that started this one finds it
         origin = fingerprint(settings.config_file)
         process = _Process(settings, listening, out, lock, origin, as_json=as_json)
         try:

@@ -1,7 +1,7 @@
 """Pass MCP's JSON lines between a host's pipes and the daemon.
 
 An MCP host starts one such process each. It loads nothing: it finds the daemon or starts it, and copies lines. It looks
-into a line only to remember the handshake, which a new daemon is told again, and which requests are open: when their
+into a line only to remember the handshake, which it repeats to a new daemon, and which requests are open: when their
 daemon dies they are answered with an error (one of them may have killed it), when it says farewell they are sent to
 the next. It ends when its stdin does. Nothing but protocol is ever written to stdout: the descriptor is taken away from
 everybody else.
