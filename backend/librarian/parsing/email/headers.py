@@ -103,7 +103,7 @@ _COUNT = r"\.?\s*(?:[\[(]\d+[\])]|[\^*]\d+)?\s*[:：]"
 _REPLY_MARK = re.compile(rf"(?:{_ANSWERS}|{_FORWARDS}){_COUNT}|{_ITALIAN}", re.I)
 _ANSWER_MARK = re.compile(rf"(?:{_ANSWERS}){_COUNT}|{_ITALIAN_ANSWER}", re.I)
 _TAG = re.compile(r"\[[^\[\]]{1,60}\]")
-_WAS = re.compile(r"[\[(]\s*was:.*[\])]\s*$", re.I)
+_WAS = re.compile(r"[\[(]\s*was:", re.I)
 _BETWEEN_WORDS = re.compile(r"\W+")
 #: ISO parts that are read as the code pages that hold them (WHATWG's Encoding Standard): many programs write those.
 _WINDOWS = {"iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874"}
@@ -325,7 +325,10 @@ def topic_of(subject: str) -> str:
         if shorter == rest:
             break
         rest = shorter
-    return (_WAS.sub("", rest).strip() or rest).casefold()
+    # one expression up to the closing bracket would take time that grows with the square of the subject's length
+    if rest.endswith(("]", ")")) and (was := _WAS.search(rest)):
+        rest = rest[: was.start()].strip() or rest
+    return rest.casefold()
 
 
 def answers(subject: str) -> bool:
