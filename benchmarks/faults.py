@@ -1,4 +1,4 @@
-"""Some three hundred kills, and what they cost: nothing but the batch under way.
+"""Some 260 kills, and what they cost: nothing but the batch under way.
 
     PYTHONPATH=backend python benchmarks/faults.py    # 160 of the indexer alone, 40 of the whole program, and the rest
     PYTHONPATH=backend python benchmarks/faults.py --kills 20 --programs 5 --upgrades 0 --handovers 0
@@ -8,8 +8,8 @@ model. Then the next start has to make the index whole by itself: catalog, keywo
 every page is found once by its number and once by its vector, and no passage was embedded twice beyond the batches that
 were under way. The whole program runs with its real model, its children, the exact store and Chroma.
 
-Indexes of older formats that are brought up to date, and servers that take a library over from a keeper are killed in
-the middle, too.
+Indexes of older formats that are brought up to date, and servers that replace a daemon are killed in the middle,
+too.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=160, help="of the indexer alone")
     parser.add_argument("--programs", type=int, default=40, help="of the whole program")
     parser.add_argument("--upgrades", type=int, default=30, help="of indexes of older formats")
-    parser.add_argument("--handovers", type=int, default=30, help="of daemons and servers that take over from them")
+    parser.add_argument("--handovers", type=int, default=30, help="of daemons and servers that replace them")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     began = time.monotonic()
