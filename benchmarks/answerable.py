@@ -2,10 +2,10 @@
 
     python benchmarks/answerable.py --work FOLDER --foreign other-fields.txt --foreign neighbours.txt --set NAME DOCS …
 
-Each `--foreign` file holds a question per line that none of the libraries answers. `unheld/*.jsonl` has questions for
-each of four products about something that its pages don't mention, though they hold the question's other words:
+Each `--foreign` file holds a question per line that none of the libraries answers. `unanswerable/*.jsonl` has questions
+for each of four products about something that its pages don't mention, though they hold the other words of the question:
 `missing` is what they don't mention. Those that are `aside` were written after the rules were set. The column "named"
-is the share of questions for which words are named that no document mentions; of the unheld ones, the right word.
+is the share of questions for which words are named that no document mentions; of the unanswerable ones, the right word.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ import judged_sets
 from judged_sets import JudgedSet, engine_of, opened
 from librarian.models import Deadline, Query, SearchOutcome
 
-FOLDER = Path(__file__).parent / "unheld"
+FOLDER = Path(__file__).parent / "unanswerable"
 PATIENCE_S = 300.0  #: for the fit, which runs in the background once the library is complete
 
 
-def unheld(product: str) -> list[dict[str, Any]]:
+def unanswerable(product: str) -> list[dict[str, Any]]:
     """A product's questions about what its pages don't mention."""
     path = FOLDER / f"{product}.jsonl"
     return [*map(json.loads, path.read_text("utf-8").splitlines())] if path.is_file() else []
@@ -36,12 +36,12 @@ def unheld(product: str) -> list[dict[str, Any]]:
 
 def asked(one: JudgedSet) -> dict[str, list[str]]:
     """The questions of a set by where they come from."""
-    missing = unheld(one.product)
+    missing = unanswerable(one.product)
     found = {
         "judged": [question.text for question in one.questions()],
         "answers": [question.text for question in answers.questions(one.product)],
-        "unheld, tuned": [row["text"] for row in missing if not row.get("aside")],
-        "unheld, aside": [row["text"] for row in missing if row.get("aside")],
+        "unanswerable, tuned": [row["text"] for row in missing if not row.get("aside")],
+        "unanswerable, aside": [row["text"] for row in missing if row.get("aside")],
     }
     return {name: texts for name, texts in found.items() if texts}
 
@@ -60,7 +60,7 @@ def main() -> None:
     foreign = {path.stem: [line for line in path.read_text("utf-8").splitlines() if line] for path in given.foreign}
     print("| library | questions | yes | unknown | unlikely | named | ms |\n|---|---|---|---|---|---|---|")
     for one in (JudgedSet.of(row) for row in given.set):
-        missing = {row["text"]: row["missing"] for row in unheld(one.product)}
+        missing = {row["text"]: row["missing"] for row in unanswerable(one.product)}
         with opened(one, given.work) as parts:
             deadline = time.monotonic() + PATIENCE_S
             while not any(note.startswith("answerable") for note in parts.notes()) and time.monotonic() < deadline:

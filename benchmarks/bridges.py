@@ -1,13 +1,13 @@
-"""What a host waits for, and whether many at once are served: relays as processes, a daemon behind them.
+"""What a host waits for, and whether many at once are served: bridges as processes, a daemon behind them.
 
-    .venv/bin/python benchmarks/relays.py [--relays 16] [--searches 200] [--starts 10]
+    .venv/bin/python benchmarks/bridges.py [--bridges 16] [--searches 200] [--starts 10]
 
 Prints, for the manual (`docs/librarian/`) copied to a temporary folder and the settings of the environment:
 
 * seconds until `initialize` is answered where the daemon must be started, and where it runs; those of the processor
   too, which a busy machine doesn't change much;
-* a relay's memory, and seconds from its start to the first answer of a search with a daemon running;
-* searches by many relays at once while files are written, changed and deleted: errors (exit code 1 where there is one)
+* a bridge's memory, and seconds from its start to the first answer of a search with a daemon running;
+* searches by many bridges at once while files are written, changed and deleted: errors (exit code 1 where there is one)
   and times.
 """
 
@@ -80,11 +80,11 @@ def starts(root: Path, index: Path, rounds: int) -> None:
     print(f"initialize, daemon to be started   {middle(cold)}; of the processor {middle(used)}")
     print(f"initialize, daemon running         {middle(warm)}")
     print(f"first answer, daemon running       {middle(answered)}")
-    print(f"memory of a relay                  {max(memory):.1f} MB")
+    print(f"memory of a bridge                 {max(memory):.1f} MB")
 
 
-def crowd(root: Path, index: Path, relays: int, searches: int) -> int:
-    """Many relays at once while files change; how many errors there were."""
+def crowd(root: Path, index: Path, bridges: int, searches: int) -> int:
+    """Many bridges at once while files change; how many errors there were."""
     done = threading.Event()
     changes = 0
 
@@ -112,15 +112,15 @@ def crowd(root: Path, index: Path, relays: int, searches: int) -> int:
         return times, errors
 
     with ExitStack() as stack:
-        hosts = [stack.enter_context(RawHost(relay(root, index))) for _ in range(relays)]
+        hosts = [stack.enter_context(RawHost(relay(root, index))) for _ in range(bridges)]
         for host in hosts:
             host.initialize()
         changer = threading.Thread(target=change)
         changer.start()
         began = time.perf_counter()
         try:
-            with ThreadPoolExecutor(relays) as pool:
-                outcomes = list(pool.map(search, hosts, range(relays)))
+            with ThreadPoolExecutor(bridges) as pool:
+                outcomes = list(pool.map(search, hosts, range(bridges)))
         finally:
             done.set()
             changer.join()
@@ -130,7 +130,7 @@ def crowd(root: Path, index: Path, relays: int, searches: int) -> int:
     errors = [error for _, found in outcomes for error in found]
     p50, p95 = (1000 * times[int(len(times) * part)] for part in (0.5, 0.95))
     print(
-        f"{relays} relays, {searches} searches each    {len(errors)} errors, {noise} lines that aren't protocol, "
+        f"{bridges} bridges, {searches} searches each    {len(errors)} errors, {noise} lines that aren't protocol, "
         f"{changes} changes of files; {len(times) / seconds:.0f} searches/s, p50 {p50:.0f} ms, p95 {p95:.0f} ms"
     )
     for error in errors[:5]:
@@ -141,7 +141,7 @@ def crowd(root: Path, index: Path, relays: int, searches: int) -> int:
 def main() -> int:
     """Measure and print; 1 where a search failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--relays", type=int, default=16)
+    parser.add_argument("--bridges", type=int, default=16)
     parser.add_argument("--searches", type=int, default=200)
     parser.add_argument("--starts", type=int, default=10)
     given = parser.parse_args()
@@ -154,7 +154,7 @@ def main() -> int:
                 host.initialize()
             client.call(index, "refresh", {})
             starts(root, index, given.starts)
-            return int(crowd(root, index, given.relays, given.searches) > 0)
+            return int(crowd(root, index, given.bridges, given.searches) > 0)
         finally:
             client.shut_down_daemon(index)
 
