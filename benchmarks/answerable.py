@@ -3,7 +3,7 @@
     python benchmarks/answerable.py --work FOLDER --foreign other-fields.txt --foreign neighbours.txt --set NAME DOCS …
 
 Each `--foreign` file holds a question per line that none of the libraries answers. `unanswerable/*.jsonl` has questions
-for each of four products about something that its pages don't mention, though they hold the other words of the question:
+for each of four products about something that its pages don't mention, though they hold the question's other words:
 `missing` is what they don't mention. Those that are `aside` were written after the rules were set. The column "named"
 is the share of questions for which words are named that no document mentions; of the unanswerable ones, the right word.
 """
