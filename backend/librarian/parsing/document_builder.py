@@ -7,7 +7,9 @@ so that words of the source can't be mistaken for markup.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from ..models import Block, Document, Heading, Link, SourceFile
@@ -30,6 +32,9 @@ _CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, *map(ord, UNS
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _BACKTICKS = re.compile("`+")
 _LANGUAGE = re.compile(r"[^\w+#.-]")
+
+#: Stands in a block's words where a page begins; a noncharacter, so no text holds it.
+PAGE_MARK = "\ufddf"
 
 Target = tuple[str, str]  #: words of a link, and where it leads
 
@@ -130,7 +135,7 @@ class DocumentBuilder:
         top = f"{_row(header)}\n|{' --- |' * width}"
         part: list[str] = []
         size = 0
-        for row in [_row(cells) for cells in body]:
+        for row in map(_row, body):
             if part and size + len(row) > _TABLE_PART:
                 self._write("table", "\n".join((top, *part)), links, header=len(top))
                 part, size, links = [], 0, ()
@@ -140,6 +145,11 @@ class DocumentBuilder:
 
     def page(self) -> None:
         """What is written next stands on a new page (or slide)."""
+        self._pages_due += 1
+
+    def page_break(self) -> None:
+        """The same where what has been written stands on a page of its own, though none was begun."""
+        self._pages = self._pages or [0]
         self._pages_due += 1
 
     def _records(self, header: Sequence[str], body: Sequence[Sequence[str]], links: Iterable[Target]) -> None:
@@ -167,9 +177,13 @@ class DocumentBuilder:
         if self._pages_due:
             self._pages += [start if self._pages else 0] + [start] * (self._pages_due - 1)
             self._pages_due = 0
+        if PAGE_MARK in body:
+            places = [match.start() - count for count, match in enumerate(re.finditer(PAGE_MARK, body))]
+            body, words = body.replace(PAGE_MARK, ""), words.replace(PAGE_MARK, "")
+            header -= sum(place < header for place in places)
+            self._pages = (self._pages or [0]) + [start + place for place in places]
         if level:
-            page = len(self._pages) or None
-            self._headings.append(Heading(level, words, self._line, start, page))
+            self._headings.append(Heading(level, words, self._line, start))
         self._line += body.count("\n")
         self._parts += (gap, body)
         self._length = start + len(body)
@@ -178,7 +192,7 @@ class DocumentBuilder:
         else:
             self._blocks.append(Block(kind, start, self._length, start + header if header else None))
         for shown, target in links:
-            if (label := one_line(shown)) and target:
+            if (label := one_line(shown).replace(PAGE_MARK, "")) and target:
                 self._links.append(Link(label, target, start + max(0, body.find(label))))
 
     def document(
@@ -193,7 +207,8 @@ class DocumentBuilder:
     ) -> Document:
         """What was written as a `Document`; `title` is used where there is no heading of level 1, or it `is_better`."""
         text = "".join(self._parts)
-        heading, in_text = title_of({}, self._headings, source.file_path)
+        headings = [replace(head, page=bisect_right(self._pages, head.start) or None) for head in self._headings]
+        heading, in_text = title_of({}, headings, source.file_path)
         if (title := one_line(title)) and (is_better or all(head.level > 1 for head in self._headings)):
             heading, in_text = title, True
         return new_document(
@@ -201,7 +216,7 @@ class DocumentBuilder:
             heading,
             text,
             file_type=file_type,
-            headings=tuple(self._headings),
+            headings=tuple(headings),
             blocks=tuple(self._blocks),
             page_starts=tuple(self._pages) + (self._length,) * (self._pages_due if self._pages else 0),
             links=tuple(sorted(self._links, key=lambda link: link.start)),
@@ -233,7 +248,8 @@ def _clean(words: str) -> str:
 
 
 def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    row = "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return PAGE_MARK * row.count(PAGE_MARK) + row.replace(PAGE_MARK, "")
 
 
 def _empty_at_end(row: Sequence[str]) -> int:

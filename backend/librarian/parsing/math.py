@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from .word import script
-from .word_styles import local
+from .office_xml import local
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -51,3 +50,9 @@ def _joined(parts: list[str]) -> str:
         line += " " if _WORDS.search(f"{line[-2:]}\0{part[:2]}") else ""
         line += part
     return line
+
+
+def script(sign: str, words: str) -> str:
+    if not words:
+        return ""
+    return f"{sign}{words}" if len(words) == 1 or words.isalnum() else f"{sign}({words})"

@@ -11,7 +11,8 @@ from ..models import Document, SourceFile
 from .document_builder import DocumentBuilder, Target
 from .math import mathml_text
 from .metadata import parse_date
-from .word_styles import attribute, child, children, local, written_number
+from .office_xml import attribute, child, children, local
+from .word_formatting import written_number
 from .zip_package import ZipPackage, beside, opened
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ _PARSERS: tuple[Parser, ...] = (
     HtmlParser(),
     NotebookParser(),
     PdfParser(),
-    WordParser(lambda: PARSERS),
+    WordParser(),
     OpenDocumentParser(),
     RichTextParser(),
     SlidesParser(),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..models import Document, SourceFile
 from .document_builder import DocumentBuilder, Target, one_line
-from .word_styles import attribute, child, children, local
+from .office_xml import attribute, child, children, local
 from .zip_package import ZipPackage, opened
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from ..models import Document, SourceFile
 from .document_builder import DocumentBuilder, one_line
+from .office_xml import attribute, child, children, local
 from .slides import drawn_words, shape_words
 from .table_rows import write_rows
-from .word_styles import attribute, child, children, local
 from .zip_package import ZipPackage, opened
 
 if TYPE_CHECKING:

@@ -1,690 +1,327 @@
-"""Word files: `.docx`.
+"""Word files: `.docx` and `.docm`, opened by python-docx.
 
-The text is written out as light Markdown: `#` headings, `-` and numbered items as Word shows them, tables as pipe rows
-with their header. The document part is read as a stream, so a file of 600 pages needs no more memory than its text.
-Deleted revisions, headers and footers are left out; footnotes and comments follow at the end. Where no style is a
-heading's, the looks of the paragraphs tell (`word_looks`), in a second reading.
+Headings, lists with the numbers that Word shows, tables, notes and comments are written as blocks. Deleted revisions,
+hidden text, headers and footers are left out; footnotes and comments follow at the end. Where no style is a heading's,
+the looks of the paragraphs decide.
 """
 
 from __future__ import annotations
 
 import email
-import io
+import email.policy
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING
 
-from ..models import Block, Document, Heading, Link, SourceFile
-from .base import Parser
-from .document_builder import MAX_CHARACTERS
-from .metadata import doc_type_of, iso_of_ns, summary_of, title_of
-from .slides import description, drawn_words
-from .word_styles import Looks, Numbering, Styles, attribute, child, children, is_on, level_of, local, look_of, text_of
-from .zip_package import ZipPackage, opened
+from ..models import Document, SourceFile
+from .document_builder import PAGE_MARK, DocumentBuilder, Target
+from .html import HtmlPage, html_tree
+from .office_xml import attribute, child, children, description, drawing_words, is_on, local, parsed, whole
+from .word_formatting import Looks, Numbering, ParagraphStyle, Styles, level_of, look_of
+from .zip_package import office_file
 
 if TYPE_CHECKING:
+    from docx.document import Document as WordFile
     from lxml.etree import _Element
 
-    from .zip_package import ZipPackage
-
-_ARCHIVED = re.compile(rb"\s*(?:[!-9;-~]+:[^\n]*\n(?:[ \t][^\n]*\n)*){0,20}?(?:MIME-Version|Content-Type):", re.I)
-_OTHER_XML = re.compile(rb"\s*(?:\xef\xbb\xbf)?<\?xml(?![^\0]{0,2000}<html)", re.I)
-
-
-def inserted_document(parsers: Mapping[str, Parser], source: SourceFile, part: str, data: bytes) -> Document | None:
-    """What an inserted part says, told by how it begins rather than by its name; None where no parser can read it."""
-    try:
-        page = _page_of(data) if _ARCHIVED.match(data[:4096]) else data
-        extension = _extension(page)
-        if extension not in parsers:
-            return None
-        inner = replace(source, file_path=f"{source.file_path}/{part}{extension}", size=len(page))
-        return parsers[extension].parse(inner, page)
-    except Exception:  # what can't be read of it must not cost the file around it
-        return None
-
-
-def _extension(data: bytes) -> str:
-    beginning = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
-    if beginning.startswith(b"{\\rtf"):
-        return ".rtf"
-    if beginning.startswith(b"PK"):
-        return ".docx"
-    if _OTHER_XML.match(beginning) or b"\0\0" in beginning:
-        return ""
-    return ".html" if re.match(rb"<[!?a-z]|\xff\xfe<|\xfe\xff\0<", beginning, re.I) else ".txt"
-
-
-def _page_of(data: bytes) -> bytes:
-    """The page in a web archive (MHTML, RFC 2557) as UTF-8; else its first text."""
-    texts = [one for one in email.message_from_bytes(data.lstrip()).walk() if one.get_content_maintype() == "text"]
-    texts.sort(key=lambda one: one.get_content_subtype() not in ("html", "xhtml"))
-    content = texts[0].get_payload(decode=True) if texts else b""
-    page = content if isinstance(content, bytes) else b""
-    try:
-        return page.decode(texts[0].get_content_charset("utf-8")).encode()
-    except (LookupError, UnicodeDecodeError, IndexError):
-        return page
-
-
-_MAIN = "word/document.xml"
-_DEPTH = 3  #: how deep Word files inside Word files are read
+#: Elements around blocks, rows or cells whose content stands in the text as if they weren't there.
+_TRANSPARENT = frozenset({"ins", "moveTo", "sdt", "sdtContent", "customXml"})
+_LEFT_OUT = frozenset({"del", "moveFrom", "instrText", "delText", "rPr", "pPr", "sdtPr", "rt"})
+_CHARACTERS = {"tab": "\t", "ptab": "\t", "noBreakHyphen": "-", "br": "\n", "cr": "\n"}
+_BEFORE_WORDS = re.compile(rf"[{PAGE_MARK}\s]*")
+_MOST_IN_CELL = 40  #: paragraphs; a cell with more lays out a page
+_MHTML = re.compile(rb"\s*(?:[!-9;-~]+:[^\n]*\n(?:[ \t][^\n]*\n)*){0,20}?(?:MIME-Version|Content-Type):", re.I)
+#: What is inserted and is no page: other formats, other XML.
+_OTHER = re.compile(rb"\s*(?:\{\\rtf|PK|(?:\xef\xbb\xbf)?<\?xml(?![^\0]{0,2000}<html))", re.I)
 
 
 class WordParser:
-    """Office Open XML, transitional and strict. Raises `SourceError` with reason corrupt, encrypted or too_large.
-
-    `parsers` gives the registry of formats, for files that are inserted as a whole.
-    """
+    """Office Open XML, transitional and strict. Raises `SourceError` with reason corrupt, encrypted or too_large."""
 
     extensions: tuple[str, ...] = (".docx", ".docm")
 
-    def __init__(self, parsers: Callable[[], Mapping[str, Parser]] = dict, *, depth: int = 0) -> None:
-        self._parsers = parsers
-        self._depth = depth
-
     def parse(self, source: SourceFile, data: bytes) -> Document:
+        import docx
 
-        with opened(data, source.file_path) as package:
-            inner = {".docx": WordParser(self._parsers, depth=self._depth + 1)}
-            parts = _Package(package, source, {**self._parsers(), **inner} if self._depth < _DEPTH else {})
-            body = WordBody(parts).read()
-            looks = body.looks if not body.headings and body.looks.tell else None
-            if looks or body.looks.typed:
-                body = WordBody(parts, looks, typed=body.looks.typed).read()
-        text, headings, blocks = body.text, body.headings, body.blocks
-        title, in_text = title_of({}, headings, source.file_path)
-        if not in_text and body.title:
-            title, in_text = body.title, True
-        return Document(
-            file_path=source.file_path,
-            product=source.product,
-            component=source.component,
-            kind="document",
-            file_type=source.extension,
-            title=title,
-            text=text,
-            headings=headings,
-            blocks=blocks,
-            page_starts=body.page_starts,
-            links=body.links,
-            doc_type=doc_type_of(source.file_path, title, text),
-            summary=summary_of(text, blocks, {}),
-            last_modified=iso_of_ns(source.mtime_ns),
-            size=source.size,
-            mtime_ns=source.mtime_ns,
-            title_in_text=in_text,
-            notes=(
-                *([f"files inserted as a whole (altChunk) aren't read: {body.unread}"] if body.unread else ()),
-                *(["hidden text is left out"] if body.hidden else ()),
-            ),
-        )
-
-
-class _Package:
-    """The parts of a file by their role."""
-
-    def __init__(self, package: ZipPackage, source: SourceFile, parsers: Mapping[str, Parser]) -> None:
-        self.archive = package
-        self._source, self._parsers = source, parsers
-        roots = package.relations("")
-        self.main = next((target for kind, target, _ in roots.values() if kind == "officeDocument"), _MAIN)
-        self.relations = package.relations(self.main)
-        core = next((target for kind, target, _ in roots.values() if kind == "core-properties"), "")
-        self._roles = {kind: target for kind, target, external in self.relations.values() if not external}
-        if core:
-            self._roles["core-properties"] = core
-
-    def open_main(self) -> io.RawIOBase:
-        """The document part. Raises KeyError where there is none."""
-        return self.archive.open(self.main)
-
-    def tree(self, role: str) -> _Element | None:
-        """The part with a role such as styles, parsed; None where there is none."""
-        target = self._roles.get(role, "")
-        return self.archive.tree(target) if target and target in self.archive else None
-
-    def inserted(self, key: str) -> Document | None:
-        """The file that a relation inserts as a whole; None where there is none that can be read."""
-        kind, target, external = self.relations.get(key, ("", "", True))
-        if external or kind != "aFChunk" or target not in self.archive:
-            return None
-        with self.archive.open(target) as part:
-            return inserted_document(self._parsers, self._source, target, part.read())
-
-
-#: Elements whose content stands in the text as if they weren't there.
-TRANSPARENT = frozenset(
-    {"ins", "moveTo", "smartTag", "sdt", "sdtContent", "fldSimple", "customXml", "dir", "bdo", "Choice"}
-)
-_MOST_IN_CELL = 40  #: paragraphs
-
-
-def rows_of(table: _Element) -> list[_Element]:
-    """The rows of a table, deleted ones too."""
-    rows: list[_Element] = []
-    for inner in table:
-        if local(inner) == "tr":
-            rows.append(inner)
-        elif local(inner) in TRANSPARENT:
-            rows += rows_of(inner)
-    return rows
-
-
-def cells_of(row: _Element) -> list[_Element]:
-    """The cells of a row."""
-    cells: list[_Element] = []
-    for inner in row:
-        if local(inner) == "tc":
-            cells.append(inner)
-        elif local(inner) in TRANSPARENT:
-            cells += cells_of(inner)
-    return cells
-
-
-def is_page(cell: _Element) -> bool:
-    """Whether a cell holds more than any table's does: a page, or all pages, of a document laid out by a table."""
-    return sum(1 for _ in islice(cell.iter("{*}p"), _MOST_IN_CELL + 1)) > _MOST_IN_CELL
-
-
-def is_deleted(row: _Element) -> bool:
-    """Whether a row is left out where all changes are accepted."""
-    return child(row, "trPr", "del") is not None
-
-
-def span_of(columns: _Element | None) -> int:
-    """How many columns an element says, 64 at most; 0 where it is missing or says no number."""
-    said = attribute(columns)
-    return min(int(said), 64) if said.isdecimal() and len(said) < 9 else 0
-
-
-def written_rows(grid: list[list[str]]) -> list[str]:
-    """The lines of a table: its rows, and the rule below the first.
-
-    All rows get as many cells as the widest has: where the first has fewer columns than the rule, no reader of Markdown
-    sees a table.
-    """
-    columns = max(map(len, grid))
-    rows = ["| " + " | ".join([*texts, *[""] * (columns - len(texts))]) + " |" for texts in grid]
-    return [rows[0], "|" + " --- |" * columns, *rows[1:]]
+        builder = DocumentBuilder()
+        with office_file(data, source.file_path) as stream:
+            file = docx.Document(stream)
+            _Body(file, builder).write()
+            kinds = [relation.reltype for relation in file.part.package.rels.values()]
+            title = file.core_properties.title if any(kind.endswith("core-properties") for kind in kinds) else ""
+        return builder.document(source, source.extension, title=title)
 
 
 @dataclass(slots=True)
-class Line:
-    """A paragraph being put together; positions are within its text."""
+class _Words:
+    """The words of a paragraph or cell as they are put together, and what stands in it besides words."""
 
     pieces: list[str] = field(default_factory=list)
-    length: int = 0
-    rendered: list[int] = field(default_factory=list)
-    explicit: list[int] = field(default_factory=list)
-    links: list[tuple[int, int, str]] = field(default_factory=list)
+    links: list[Target] = field(default_factory=list)
     boxes: list[_Element] = field(default_factory=list)
     drawn: list[str] = field(default_factory=list)
 
-    def add(self, text: str) -> None:
-        self.pieces.append(text)
-        self.length += len(text)
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
 
 
-#: Elements that stand for characters.
-SIGNS = frozenset({"tab", "ptab", "noBreakHyphen", "sym"})
-_PRIVATE = range(0xF000, 0xF100)  #: where Word moves the codes of fonts that have an encoding of their own
-#: The encoding of the font Symbol, from its codes 0x20 and 0xA0 on.
-_SYMBOL = {
-    first + place: sign
-    for first, signs in (
-        (0x20, " !∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼"),
-        (0xA0, "€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊〈®©™∑"),
-        (0xF1, "〉∫"),
-    )
-    for place, sign in enumerate(signs)
-}  # fmt: skip
-#: The signs of Wingdings that mean something in a text: ticks, boxes, arrows, bullets.
-_WINGDINGS = {
-    0x6F: "☐", 0xA7: "▪", 0xA8: "☐", 0xD8: "➢", 0xDF: "←", 0xE0: "→", 0xE1: "↑", 0xE2: "↓", 0xE8: "➔", 0xF0: "⇨",
-    0xFB: "✗", 0xFC: "✓", 0xFD: "☒", 0xFE: "☑",
-}  # fmt: skip
-_WINGDINGS_2 = {0x4F: "✗", 0x50: "✓", 0x51: "☒", 0x52: "☑", 0x53: "☒", 0xA3: "☐"}
-_FONTS = {"symbol": _SYMBOL, "wingdings": _WINGDINGS, "wingdings 2": _WINGDINGS_2}
+class _Body:
+    """Writes the body of one file."""
 
-
-def sign_of(element: _Element) -> str:
-    """The character that an element of `SIGNS` stands for; empty for the little pictures of symbol fonts."""
-    name = local(element)
-    if name != "sym":
-        return "-" if name == "noBreakHyphen" else "\t"
-    try:
-        code = int(attribute(element, "char"), 16)
-    except ValueError:
-        return ""
-    known = _FONTS.get(attribute(element, "font").lower())
-    if known is not None:
-        return known.get(code - _PRIVATE.start if code in _PRIVATE else code, "")
-    return "" if code in _PRIVATE or not 0x20 <= code < 0x10000 else chr(code)
-
-
-_MAX_DEPTH = 40
-
-
-def math_text(element: _Element, depth: int = 0) -> str:
-    """The text of an `oMath` element or of a part of one."""
-    if depth > _MAX_DEPTH:
-        return ""
-
-    def part(name: str) -> str:
-        found = child(element, name)
-        return "" if found is None else math_text(found, depth + 1)
-
-    name = local(element)
-    if name == "t":
-        return element.text or ""
-    if name in ("rPr", "ctrlPr", "del", "moveFrom") or name.endswith("Pr"):
-        return ""
-    if name == "f":
-        return f"({part('num')})/({part('den')})"
-    if name in ("sSup", "sSub", "sSubSup", "sPre"):
-        return f"{part('e')}{script('_', part('sub'))}{script('^', part('sup'))}"
-    if name == "rad":
-        return f"{part('deg')}√({part('e')})"
-    if name == "nary":
-        sign = attribute(child(element, "naryPr", "chr")) or "∫"
-        return f"{sign}{script('_', part('sub'))}{script('^', part('sup'))} {part('e')}"
-    if name == "d":
-        properties = child(element, "dPr")
-        begin, end = child(properties, "begChr"), child(properties, "endChr")
-        inner = ", ".join(math_text(inner, depth + 1) for inner in children(element, "e"))
-        return f"{'(' if begin is None else attribute(begin)}{inner}{')' if end is None else attribute(end)}"
-    if name in ("limLow", "limUpp"):
-        return f"{part('e')}{script('_' if name == 'limLow' else '^', part('lim'))} "
-    if name == "func":
-        return f"{part('fName')} {part('e')}"
-    if name == "m":
-        rows = (", ".join(math_text(cell, depth + 1) for cell in children(row, "e")) for row in children(element, "mr"))
-        return f"[{'; '.join(rows)}]"
-    if name == "eqArr":
-        return "; ".join(math_text(line, depth + 1) for line in children(element, "e"))
-    return "".join(math_text(inner, depth + 1) for inner in element)
-
-
-def script(sign: str, words: str) -> str:
-    """What stands below (`_`) or above (`^`) the line, in brackets where it is no single word; empty for nothing."""
-    if not words:
-        return ""
-    return f"{sign}{words}" if len(words) == 1 or words.isalnum() else f"{sign}({words})"
-
-
-_DELETED = frozenset({"del", "moveFrom", "instrText", "delText", "rPr", "pPr", "sdtPr", "rt"})
-_MAX_TABLE_DEPTH = 20
-
-Kind = Literal["heading", "paragraph", "list", "table", "fence"]
-
-
-class Package(Protocol):
-    """What the body needs of the file around it."""
-
-    archive: ZipPackage
-    relations: dict[str, tuple[str, str, bool]]
-
-    def open_main(self) -> io.RawIOBase: ...
-
-    def tree(self, role: str) -> _Element | None: ...
-
-    def inserted(self, key: str) -> Document | None: ...
-
-
-class WordBody:
-    """Reads the body of one file; all fields are filled by `read`.
-
-    `looks`, counted by a reading before, tells headings where no style does. Paragraphs whose letters are all of one
-    width are code, unless the document is `typed`.
-    """
-
-    def __init__(self, package: Package, looks: Looks | None = None, *, typed: bool = False) -> None:
-        self.text = ""
-        self.title = ""
-        self.headings: tuple[Heading, ...] = ()
-        self.blocks: tuple[Block, ...] = ()
-        self.links: tuple[Link, ...] = ()
-        self.page_starts: tuple[int, ...] = ()
-        self.unread = 0  # files inserted as a whole that Word shows as part of the text
-        self.hidden = False  # whether words were left out that Word doesn't show
-        self._package = package
-        self._styles = Styles(package.tree("styles"))
-        self._numbering = Numbering(package.tree("numbering"))
-        self._parts: list[str] = []
-        self._length = 0
-        self._found_blocks: list[Block] = []
-        self._found_headings: list[Heading] = []
-        self._found_links: list[Link] = []
-        self._rendered: list[int] = []
-        self._explicit: list[int] = []
-        self._break_before_next = False
-        self._notes: list[tuple[str, str]] = []
-        self._comments: list[str] = []
-        self._lines = 1
-        self._known_looks = looks
-        self._typed = typed
-        self._initial = ""  # a letter of several lines' height, which the next paragraph's first word begins with
-        self._in_contents = False
-        self.looks = Looks()
-
-    def read(self) -> WordBody:
-        from lxml import etree
-
-        with self._package.open_main() as part:
-            events = etree.iterparse(
-                part, events=("end",), resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
-            )
-            for _, element in events:
-                parent = element.getparent()
-                if parent is not None and local(parent) == "body":
-                    self._block(element)
-                    element.clear()
-                    while element.getprevious() is not None:
-                        del parent[0]
-        if self._initial:
-            self._write("paragraph", "", self._initial, None)
-        self._footnotes()
-        self._write_comments()
-        self.text = "".join(self._parts)
-        self.headings = tuple(self._found_headings)
-        self.blocks = tuple(self._found_blocks)
-        self.links = tuple(self._found_links)
+    def __init__(self, file: WordFile, out: DocumentBuilder) -> None:
+        self._file = file
+        self._part = file.part
+        self._root = file.element.body
+        self._out = out
+        self._styles = Styles(self._tree("styles"))
+        self._numbering = Numbering(self._tree("numbering"))
+        self._notes: list[tuple[str, str]] = []  # kind and id
+        self._code: list[str] = []  # lines, until a paragraph that isn't code
+        self._in_contents = self._hides = self._breaks_page = False
+        self._unread = 0
         # Where Word has laid the document out, its marks include the explicit breaks.
-        breaks = self._rendered or self._explicit
-        pages = [min(offset, len(self.text)) for offset in breaks]
-        self.page_starts = (0, *pages) if pages else ()
-        if pages:
-            self._number_pages()
-        self.title = " ".join((text_of(self._package.tree("core-properties"), "title")).split())
-        return self
-
-    def _number_pages(self) -> None:
-        from bisect import bisect_right
-
-        self.headings = tuple(
-            Heading(head.level, head.text, head.line, head.start, bisect_right(self.page_starts, head.start))
-            for head in self.headings
+        self._is_laid_out = next(self._root.iter("{*}lastRenderedPageBreak"), None) is not None
+        self._looks = Looks()
+        for paragraph in children(self._root, "p"):
+            self._looks.count(look_of(paragraph, self._style(paragraph), self._styles))
+        self._has_headings = any(
+            level_of(child(paragraph, "pPr"), self._style(paragraph)) and next(paragraph.iter("{*}t"), None) is not None
+            for paragraph in self._root.iter("{*}p")
         )
+
+    def write(self) -> None:
+        for element in self._root:
+            if self._out.full:
+                break
+            self._block(element)
+        self._end_code()
+        self._write_notes()
+        for comment in self._file.comments:
+            if words := " ".join(comment.text.split()):
+                self._out.paragraph(f"Comment{f' by {comment.author}' if comment.author else ''}: {words}")
+        if self._unread:
+            self._out.notes.append(f"files inserted as a whole (altChunk) aren't read: {self._unread}")
+        if self._hides:
+            self._out.notes.append("hidden text is left out")
+
+    def _tree(self, kind: str) -> _Element | None:
+        """The part that the document refers to as its `styles`, `footnotes` and so on."""
+        parts = (one.target_part for one in self._part.rels.values() if one.reltype.endswith(f"/{kind}"))
+        found = next(parts, None)
+        return None if found is None else parsed(found.blob)
 
     # -- blocks ------------------------------------------------------------------------------------------------------
 
-    def _block(self, element: _Element, depth: int = 0) -> None:
+    def _block(self, element: _Element) -> None:
         name = local(element)
         if name == "p":
-            self._paragraph(element, depth)
+            self._paragraph(element)
         elif name == "tbl":
-            self._table(element, depth)
+            self._table(element)
         elif name == "altChunk":
             self._inserted(element)
-        elif name in ("sdt", "sdtContent", "customXml", "ins", "moveTo") and depth < _MAX_TABLE_DEPTH:
+        elif name in _TRANSPARENT:
             outside = self._in_contents
             gallery = attribute(child(element, "sdtPr", "docPartObj", "docPartGallery"))
             self._in_contents = outside or gallery == "Table of Contents"
             for inner in element:
-                self._block(inner, depth + 1)
+                self._block(inner)
             self._in_contents = outside
 
-    def _paragraph(self, element: _Element, depth: int) -> None:
-        properties = child(element, "pPr")
-        style = self._styles.get(attribute(child(properties, "pStyle")))
-        line = Line()
-        if self._initial:
-            line.add(self._initial)
-            self._initial = ""
-        self._inline(element, line, depth)
-        level = level_of(properties, style)
-        label, indent = self._label(properties, style.number_id, style.number_level)
+    def _paragraph(self, element: _Element) -> None:
+        properties, style = child(element, "pPr"), self._style(element)
+        line = _Words()
+        self._inline(element, line)
+        label, depth = self._label(element)
         look = look_of(element, style, self._styles)
-        is_code = style.is_code or (look.mono and not self._typed)
-        if depth == 0:
-            self.looks.count(look)
-            if self._known_looks is not None and not level and not is_code:
-                level = self._known_looks.level(look, "".join(line.pieces), label)
-        own_break = child(properties, "pageBreakBefore")
-        if self._break_before_next or (is_on(own_break) if own_break is not None else style.page_break):
-            line.explicit.insert(0, 0)
-        section = child(properties, "sectPr")
-        new_page = attribute(child(section, "type")) not in ("continuous", "nextColumn")
-        self._break_before_next = section is not None and new_page
-        raw = "".join(line.pieces)
-        if attribute(child(properties, "framePr"), "dropCap") in ("drop", "margin"):
-            self._initial, raw = raw.strip(), ""
-        if style.is_contents or self._in_contents:
-            raw = ""  # repeats the headings
-        if not raw.strip():
-            # An empty paragraph may still carry a break: the next one begins the page.
-            place = self._length + (2 if self._length else 0)
-            self._rendered += [place] * len(line.rendered)
-            self._explicit += [place] * len(line.explicit)
-        elif level:
-            words = " ".join(raw.split())
-            self._write(
-                "heading", f"{'#' * level} ", f"{label} {words}" if label and label != "-" else words, line, level
-            )
-        elif label is not None:
-            self._write("list", f"{'  ' * indent}{label} ", raw, line)
-        else:
-            self._write("fence" if is_code else "paragraph", "", raw, line)
+        level, is_code = level_of(properties, style), style.is_code or (look.mono and not self._looks.typed)
+        if not (self._has_headings or is_code) and self._looks.stand_out and element.getparent() is self._root:
+            level = self._looks.level(look, line.text, label)
+        self._begin_page(properties, style.page_break)
+        text = line.text
+        if style.is_contents or self._in_contents:  # repeats the headings
+            text = PAGE_MARK * text.count(PAGE_MARK)
+        before = _BEFORE_WORDS.match(text)
+        for _ in range(before.group().count(PAGE_MARK) if before else 0):
+            self._end_code()
+            self._out.page_break()
+            text = text.replace(PAGE_MARK, "", 1)
+        if is_code and not level and label is None and text.strip():
+            self._code.append(text)
+        elif text.strip():
+            self._end_code()
+            if level:
+                self._out.heading(level, f"{label} {text}" if label and label != "-" else text, line.links)
+            elif label is not None:
+                self._out.item(text, depth, label, line.links)
+            else:
+                self._out.paragraph(text, line.links)
         for box in line.boxes:
             for inner in box:
-                self._block(inner, depth + 1)
+                self._block(inner)
         for words in line.drawn:
-            self._write("paragraph", "", " ".join(words.split()), None)
+            self._end_code()
+            self._out.paragraph(words)
 
-    def _label(self, properties: _Element | None, style_id: str, style_level: int) -> tuple[str | None, int]:
-        own = child(properties, "numPr")
-        number_id = attribute(child(own, "numId")) or style_id
+    def _begin_page(self, properties: _Element | None, is_style_new: bool) -> None:
+        """Break the page where the paragraph, its style or the section before it says so."""
+        own = child(properties, "pageBreakBefore")
+        if (self._breaks_page or (is_on(own) if own is not None else is_style_new)) and not self._is_laid_out:
+            self._end_code()
+            self._out.page_break()
+        section = child(properties, "sectPr")
+        kind = attribute(child(section, "type"))
+        self._breaks_page = section is not None and kind not in ("continuous", "nextColumn")
+
+    def _style(self, paragraph: _Element) -> ParagraphStyle:
+        return self._styles.get(attribute(child(paragraph, "pPr", "pStyle")))
+
+    def _label(self, paragraph: _Element) -> tuple[str | None, int]:
+        """What stands in front of a numbered paragraph, and how deep its list is."""
+        style, own = self._style(paragraph), child(paragraph, "pPr", "numPr")
+        number_id = attribute(child(own, "numId")) or style.number_id
         if not number_id or number_id == "0":
             return None, 0
-        shown = attribute(child(own, "ilvl"))
-        level = int(shown) if shown.isdecimal() else style_level
+        level = whole(attribute(child(own, "ilvl")), style.number_level)
         return self._numbering.label(number_id, level), level
 
-    def _write(self, kind: Kind, lead: str, words: str, line: Line | None, level: int = 0) -> None:
-        """Append a block; items of a list and lines of code that follow each other become one."""
-        words = words.strip("\n") if kind == "fence" else words.strip()
-        last = self._found_blocks[-1] if self._found_blocks else None
-        joins = last is not None and last.kind == kind and kind in ("list", "fence")
-        gap = "" if not self._length else "\n" if joins else "\n\n"
-        start = self._length + len(gap)
-        body = lead + words
-        if "\n" in body and kind == "list":
-            body = body.replace("\n", "\n" + " " * len(lead))
-        self._lines += gap.count("\n")
-        if level:
-            self._found_headings.append(Heading(level, words, self._lines, start))
-        self._lines += body.count("\n")
-        self._parts += (gap, body)
-        self._length = start + len(body)
-        first = last.start if last is not None and joins else start
-        if joins:
-            self._found_blocks.pop()
-        self._found_blocks.append(Block(kind, first, self._length))
-        if line is not None:
-            origin = start + len(lead)
-            self._rendered += [min(origin + place, self._length) if place else start for place in line.rendered]
-            self._explicit += [min(origin + place, self._length) if place else start for place in line.explicit]
-            for begin, end, target in line.links:
-                words_of_link = " ".join("".join(line.pieces)[begin:end].split())
-                if words_of_link and target:
-                    self._found_links.append(Link(words_of_link, target, min(origin + begin, self._length)))
+    def _end_code(self) -> None:
+        lines, self._code = self._code, []
+        self._out.fence("\n".join(lines))
 
     def _inserted(self, element: _Element) -> None:
-        """The blocks of a file that is inserted as a whole, with its headings and links, in its place."""
-        document = self._package.inserted(attribute(element, "id")) if self._length < MAX_CHARACTERS else None
-        if document is None:
-            self.unread += 1
-        elif text := document.text.rstrip():
-            gap = "\n\n" if self._length else ""
-            start, lines = self._length + len(gap), self._lines + len(gap) - 1
-            self._parts += (gap, text)
-            self._length, self._lines = start + len(text), lines + text.count("\n") + 1
-            self._found_blocks += [
-                replace(
-                    block,
-                    start=block.start + start,
-                    end=min(block.end, len(text)) + start,
-                    header_end=None if block.header_end is None else block.header_end + start,
-                )
-                for block in document.blocks
-            ]
-            self._found_headings += [
-                replace(heading, line=heading.line + lines, start=heading.start + start, page=None)
-                for heading in document.headings
-            ]
-            self._found_links += [replace(link, start=link.start + start) for link in document.links]
+        """Write a page (HTML, also in a web archive) or text that is inserted as a whole."""
+        self._end_code()
+        try:
+            data = self._part.rels[attribute(element, "id")].target_part.blob
+            if _MHTML.match(data[:4096]):
+                body = email.message_from_bytes(data.lstrip(), policy=email.policy.default).get_body(("html", "plain"))
+                data = body.get_content().encode() if body else b""
+            root = None if b"\0" in data or _OTHER.match(data) else html_tree(data.decode("utf-8", "replace"))
+            if root is None:
+                raise ValueError("it is of another format")
+            HtmlPage(self._out, strict=False).write(root)
+        except Exception:  # what can't be read of it must not cost the file around it
+            self._unread += 1
 
     # -- runs --------------------------------------------------------------------------------------------------------
 
-    def _inline(self, element: _Element, line: Line, depth: int) -> None:
-        if depth > _MAX_TABLE_DEPTH:
-            return
+    def _inline(self, element: _Element, line: _Words) -> None:
         for inner in element:
             name = local(inner)
             if name == "t":
-                line.add(inner.text or "")
-            elif name == "oMath":
-                line.add(math_text(inner))
+                line.pieces.append(inner.text or "")
             elif name == "r" and is_on(child(inner, "rPr", "vanish")):
-                self.hidden = self.hidden or next(inner.iter("{*}t"), None) is not None
-            elif name in ("r", "oMathPara") or name in TRANSPARENT:
-                self._inline(inner, line, depth)
-            elif name in _DELETED:
+                self._hides = self._hides or next(inner.iter("{*}t"), None) is not None
+            elif name in _LEFT_OUT:
                 continue
-            elif name == "hyperlink":
-                begin = line.length
-                self._inline(inner, line, depth)
-                target = self._package.relations.get(attribute(inner, "id"), ("", "", False))[1]
-                line.links.append((begin, line.length, target or f"#{attribute(inner, 'anchor')}"))
-            elif name in SIGNS:
-                line.add(sign_of(inner))
-            elif name in ("br", "cr"):
-                if attribute(inner, "type") == "page":
-                    line.explicit.append(line.length)
-                line.add("\n")
+            elif name == "br" and attribute(inner, "type") == "page":
+                line.pieces.append("\n" if self._is_laid_out else f"{PAGE_MARK}\n")
+            elif name in _CHARACTERS:
+                line.pieces.append(_CHARACTERS[name])
             elif name == "lastRenderedPageBreak":
-                line.rendered.append(line.length)
+                line.pieces.append(PAGE_MARK)
+            elif name == "hyperlink":
+                begin = len(line.pieces)
+                self._inline(inner, line)
+                relation = self._part.rels.get(attribute(inner, "id"))
+                target = relation.target_ref if relation is not None else f"#{attribute(inner, 'anchor')}"
+                line.links.append(("".join(line.pieces[begin:]), target))
             elif name in ("footnoteReference", "endnoteReference"):
-                self._notes.append((name.removesuffix("Reference") + "s", attribute(inner, "id")))
-                line.add(f"[{len(self._notes)}]")
-            elif name == "commentReference":
-                self._comments.append(attribute(inner, "id"))
+                self._notes.append((name.removesuffix("Reference"), attribute(inner, "id")))
+                line.pieces.append(f"[{len(self._notes)}]")
             elif name == "AlternateContent":
                 chosen = child(inner, "Choice")
-                self._inline(chosen if chosen is not None else inner, line, depth + 1)
-            elif name in ("drawing", "pict", "Fallback", "object"):
-                boxes = [box for box in inner.iter() if local(box) == "txbxContent"]
+                self._inline(inner if chosen is None else chosen, line)
+            elif name in ("drawing", "pict", "object"):
+                boxes = list(inner.iter("{*}txbxContent"))
                 line.boxes += boxes
-                shown = next((box for box in inner.iter("{*}docPr")), None) if name == "drawing" and not boxes else None
-                if words := description(shown):
-                    line.add(f" {words} ")
-                line.drawn += [words for _, words in drawn_words(self._package.archive, self._package.relations, inner)]
-            elif len(inner):
-                self._inline(inner, line, depth + 1)
+                if not boxes and (words := description(next(inner.iter("{*}docPr"), None))):
+                    line.pieces.append(f" {words} ")
+                line.drawn += drawing_words(self._part, inner)
+            else:
+                self._inline(inner, line)
 
     # -- tables ------------------------------------------------------------------------------------------------------
 
-    def _table(self, table: _Element, depth: int) -> None:
-        rows = [row for row in rows_of(table) if not is_deleted(row)]
-        cells = [cell for row in rows for cell in cells_of(row)]
-        if (len(cells) == 1 or any(map(is_page, cells))) and depth < _MAX_TABLE_DEPTH:
+    def _table(self, table: _Element) -> None:
+        self._end_code()
+        rows = [row for row in _within(table, "tr") if child(row, "trPr", "del") is None]
+        cells = [cell for row in rows for cell in _within(row, "tc")]
+        if len(cells) == 1 or any(map(_is_page, cells)):
             for inner in (inner for cell in cells for inner in cell):  # a frame around text, or the layout of pages
-                self._block(inner, depth + 1)
+                self._block(inner)
             return
         grid: list[list[str]] = []
-        marks: list[tuple[int, int, int]] = []  # row, rendered breaks, explicit breaks
-        links: list[tuple[int, str, str]] = []
-        skipped = [span_of(child(row, "trPr", "gridBefore")) for row in rows]  # columns that a row begins behind
-        for number, row in enumerate(rows):
-            texts = [""] * (skipped[number] - min(skipped))
-            rendered = explicit = 0
-            for cell in cells_of(row):
-                line = Line()
-                self._cell(cell, line, depth)
-                words = " ".join("".join(line.pieces).split()).replace("|", "\\|")
-                texts += [words, *[""] * (span_of(child(cell, "tcPr", "gridSpan")) - 1)]
+        links: list[Target] = []
+        skipped = [whole(attribute(child(row, "trPr", "gridBefore")), most=64) for row in rows]  # columns before a row
+        for row, columns in zip(rows, skipped, strict=True):
+            texts = [""] * (columns - min(skipped))
+            pages = 0
+            for cell in _within(row, "tc"):
+                words = _Words()
+                self._cell(cell, words)
                 # A row that runs over a page's end is marked in each of its cells.
-                rendered, explicit = max(rendered, len(line.rendered)), max(explicit, len(line.explicit))
-                whole = "".join(line.pieces)
-                links += [(number, " ".join(whole[begin:end].split()), target) for begin, end, target in line.links]
-            grid.append(texts)
-            marks.append((number, rendered, explicit))
-        if not any(any(texts) for texts in grid):
-            return
-        written = written_rows(grid)
-        start = self._length + (2 if self._length else 0)
-        self._write("table", "", "\n".join(written), None)
-        offsets = [start]
-        for row_text in written:
-            offsets.append(offsets[-1] + len(row_text) + 1)
-        place = [offsets[0], *offsets[2:]]
-        for number, rendered, explicit in marks:
-            self._rendered += [place[number]] * rendered
-            self._explicit += [place[number]] * explicit
-        self._found_links += [Link(words, target, place[number]) for number, words, target in links if words and target]
-        block = self._found_blocks.pop()
-        self._found_blocks.append(Block("table", block.start, block.end, offsets[2] - 1))
+                pages = max(pages, words.text.count(PAGE_MARK))
+                span = whole(attribute(child(cell, "tcPr", "gridSpan")), 1, 64)
+                texts += [words.text.replace(PAGE_MARK, ""), *[""] * (span - 1)]
+                links += words.links
+            grid.append([f"{texts[0]}{PAGE_MARK * pages}", *texts[1:]] if texts else [])
+        self._out.table(grid, links)
 
-    def _cell(self, cell: _Element, line: Line, depth: int) -> None:
-        if depth > _MAX_TABLE_DEPTH:
-            return
+    def _cell(self, cell: _Element, words: _Words) -> None:
+        """Collect the words of a cell, a note or a box in a cell."""
         merge = child(cell, "tcPr", "vMerge")
-        if merge is not None and attribute(merge) not in ("restart",):
+        if merge is not None and attribute(merge) != "restart":
             return  # the cell above goes on
         for inner in cell:
             name = local(inner)
             if name == "p":
-                properties = child(inner, "pPr")
-                style = self._styles.get(attribute(child(properties, "pStyle")))
-                label, _ = self._label(properties, style.number_id, style.number_level)
+                label, _ = self._label(inner)
                 if label and label != "-":  # the number of a row or a requirement often stands in no other words
-                    line.add(f"{label} ")
-                self._inline(inner, line, depth)
-                line.add(" ".join(["", *line.drawn, ""]))
-                boxes, line.boxes, line.drawn = line.boxes, [], []
+                    words.pieces.append(f"{label} ")
+                self._inline(inner, words)
+                words.pieces.append(" ".join(["", *words.drawn, ""]))
+                boxes, words.boxes, words.drawn = words.boxes, [], []
                 for box in boxes:
-                    self._cell(box, line, depth + 1)
+                    self._cell(box, words)
             elif name == "tbl":
-                for row in rows_of(inner):
-                    for nested in cells_of(row):
-                        self._cell(nested, line, depth + 1)
-            elif name == "altChunk":
-                document = self._package.inserted(attribute(inner, "id"))
-                self.unread += document is None
-                line.add(f" {document.text if document else ''} ")
-            elif name in TRANSPARENT:
-                self._cell(inner, line, depth + 1)
+                for row in _within(inner, "tr"):
+                    for nested in _within(row, "tc"):
+                        self._cell(nested, words)
+            elif name in _TRANSPARENT:
+                self._cell(inner, words)
+            else:
+                self._unread += name == "altChunk"
 
     # -- notes -------------------------------------------------------------------------------------------------------
 
-    def _footnotes(self) -> None:
-        if not self._notes:
-            return
-        notes: dict[tuple[str, str], _Element] = {}
-        for role, name in (("footnotes", "footnote"), ("endnotes", "endnote")):
-            root = self._package.tree(role)
-            if root is not None:
-                notes.update({(role, attribute(note, "id")): note for note in children(root, name)})
+    def _write_notes(self) -> None:
+        found = {
+            (kind, attribute(note, "id")): note
+            for kind in dict.fromkeys(kind for kind, _ in self._notes)
+            for note in children(self._tree(f"{kind}s"), kind)
+        }
         for number, key in enumerate(list(self._notes), start=1):
-            note = notes.get(key)
-            if note is None:
-                continue
-            line = Line()
-            self._cell(note, line, 0)
-            words = " ".join("".join(line.pieces).split())
-            if words:
-                self._write("paragraph", "", f"[{number}] {words}", None)
-
-    def _write_comments(self) -> None:
-        root = self._package.tree("comments") if self._comments else None
-        found = {} if root is None else {attribute(comment, "id"): comment for comment in children(root, "comment")}
-        for key in self._comments:
+            words = _Words()
             if key in found:
-                line = Line()
-                self._cell(found[key], line, 0)
-                author, words = attribute(found[key], "author"), " ".join("".join(line.pieces).split())
-                if words:
-                    self._write("paragraph", "", f"Comment{f' by {author}' if author else ''}: {words}", None)
+                self._cell(found[key], words)
+            if text := " ".join(words.text.split()):
+                self._out.paragraph(f"[{number}] {text}")
+
+
+def _within(element: _Element, name: str) -> Iterator[_Element]:
+    """The rows of a table or the cells of a row, within content controls too."""
+    for inner in element:
+        if local(inner) == name:
+            yield inner
+        elif local(inner) in _TRANSPARENT:
+            yield from _within(inner, name)
+
+
+def _is_page(cell: _Element) -> bool:
+    """Whether a cell holds more than any table's does: a page, or all pages, of a document laid out by a table."""
+    return sum(1 for _ in islice(cell.iter("{*}p"), _MOST_IN_CELL + 1)) > _MOST_IN_CELL

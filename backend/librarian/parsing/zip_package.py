@@ -1,19 +1,20 @@
 """Files that are ZIP archives of XML (Office Open XML, OpenDocument, EPUB), opened within limits.
 
 An archive may be small and unpack to terabytes, promise one size and give another, or hold XML whose entities refer
-to files or to each other; none of that reaches a parser.
+to files or to each other; none of that reaches a parser or a library.
 """
 
 from __future__ import annotations
 
 import io
 import posixpath
+import re
 import zipfile
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote
+from xml.sax.saxutils import quoteattr
 
 from ..errors import SourceError
 
@@ -27,11 +28,25 @@ _MAX_TREE_BYTES = 30 * 1024 * 1024
 _MAX_BYTES = 400 * 1024 * 1024
 _MAX_RATIO = 200
 _RATIO_FROM_BYTES = 10 * 1024 * 1024
-#: What zipfile and lxml raise for damaged files; lxml's syntax errors are SyntaxErrors.
-_BROKEN = (
-    zipfile.BadZipFile, zlib.error, KeyError, ValueError, NotImplementedError, EOFError, RuntimeError, SyntaxError,
-    OSError,
-)  # fmt: skip
+_MAX_PARTS = 10_000  #: of a file that a library opens: python-docx takes quadratic time in them
+
+_STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
+_CORE = "core-properties"
+_CORE_TYPE = f"http://schemas.openxmlformats.org/package/2006/relationships/metadata/{_CORE}"
+#: Parts that libraries open: XML, what sheets of `.xlsb` are, and texts that Word files insert as a whole.
+_KEPT = (".xml", ".rels", ".bin", ".htm", ".html", ".xhtml", ".mht", ".mhtml", ".txt")
+_TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"
+_OFFICE = "application/vnd.openxmlformats-"
+_MAIN_TYPES = {
+    "word": f"{_OFFICE}officedocument.wordprocessingml.document.main+xml",
+    "ppt": f"{_OFFICE}officedocument.presentationml.presentation.main+xml",
+}
+_CONTENT_TYPES = {
+    _CORE: f"{_OFFICE}package.core-properties+xml",
+    "comments": f"{_OFFICE}officedocument.wordprocessingml.comments+xml",
+    "slide": f"{_OFFICE}officedocument.presentationml.slide+xml",
+    "notesSlide": f"{_OFFICE}officedocument.presentationml.notesSlide+xml",
+}
 
 
 @contextmanager
@@ -43,15 +58,31 @@ def opened(data: bytes, name: str) -> Iterator[ZipPackage]:
             hint="Save it in the current format without a password.",
             reason="encrypted",
         )
+    with refused(name), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        yield ZipPackage(archive, name)
+
+
+@contextmanager
+def refused(name: str) -> Iterator[None]:
+    """Turns what libraries raise for damaged files into a `SourceError`."""
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            yield ZipPackage(archive, name)
-    except _BROKEN as error:
+        yield
+    except (SourceError, MemoryError):
+        raise
+    except Exception as error:  # of kinds as many as there are libraries
+        locked = "password" in str(error).lower() or "encrypted" in str(error).lower()
         raise SourceError(
             f"'{name}' isn't a readable {posixpath.splitext(name)[1].lower()} file: {error}.",
             hint="Open it in the program it was made with and save it again.",
-            reason="encrypted" if "password" in str(error) or "encrypted" in str(error) else "corrupt",
+            reason="encrypted" if locked else "corrupt",
         ) from error
+
+
+@contextmanager
+def office_file(data: bytes, name: str) -> Iterator[io.BytesIO]:
+    """An Office Open XML file for a library that sets no limits; see `ZipPackage.rewritten`."""
+    with opened(data, name) as package:
+        yield package.rewritten()
 
 
 class ZipPackage:
@@ -113,6 +144,61 @@ class ZipPackage:
                 target = beside(part, target)
             found[relation.get("Id") or ""] = ((relation.get("Type") or "").rsplit("/", 1)[-1], target, external)
         return found
+
+    def rewritten(self) -> io.BytesIO:
+        """The archive without pictures, in the transitional form, with the relations and types that libraries need.
+
+        Relations to parts that are missing are left out, and types follow from relations, so that templates, files
+        with macros and files with small faults are opened like any other.
+        """
+        names = {name: _plain(info.filename) for name, info in self._infos.items() if name.endswith(_KEPT)}
+        if len(names) > _MAX_PARTS:
+            raise SourceError(f"'{self._name}' has {len(names):,} parts.", hint="Leave it out.", reason="too_large")
+        buffer = io.BytesIO()
+        types: dict[str, str] = {}
+        with zipfile.ZipFile(buffer, "w") as archive:
+            for name, written in names.items():
+                if name.endswith(".rels"):
+                    archive.writestr(written, self._rewritten_relations(name, names, types))
+                elif name != "[content_types].xml":
+                    if name.startswith(("word/", "ppt/")) and self._infos[name].file_size > 2 * _MAX_TREE_BYTES:
+                        raise self._too_large(self._infos[name].file_size)
+                    with self.open(name) as part:
+                        content = part.read()
+                    if name.endswith(".xml"):
+                        content = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", content)
+                    archive.writestr(written, content)
+            overrides = "".join(
+                f'<Override PartName={quoteattr(f"/{part}")} ContentType="{type_}"/>' for part, type_ in types.items()
+            )
+            archive.writestr(
+                "[Content_Types].xml",
+                '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+                + "".join(f'<Default Extension="{kept[1:]}" ContentType="application/xml"/>' for kept in _KEPT)
+                + f"{overrides}</Types>",
+            )
+        return buffer
+
+    def _rewritten_relations(self, name: str, names: Mapping[str, str], types: dict[str, str]) -> bytes:
+        from lxml import etree
+
+        root = self.tree(name)
+        folder, _, part = name.partition("_rels/")
+        for relation in list(root):
+            kind = (relation.get("Type") or "").rsplit("/", 1)[-1]
+            target = names.get(beside(folder + part, relation.get("Target") or "").lower())
+            if relation.get("TargetMode") == "External":
+                continue
+            if target is None:
+                root.remove(relation)
+                continue
+            relation.set("Target", f"/{target}")
+            if kind == _CORE:
+                relation.set("Type", _CORE_TYPE)
+            type_ = _MAIN_TYPES.get(target.partition("/")[0]) if kind == "officeDocument" else _CONTENT_TYPES.get(kind)
+            if type_:
+                types[target] = type_
+        return _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", etree.tostring(root))
 
     def _too_large(self, size: int) -> SourceError:
         return SourceError(

@@ -1,12 +1,13 @@
-"""What styles and numbering of a Word file mean: which paragraphs are headings, and what stands in front of an item."""
+"""Styles, numbering and looks in a Word file: what is a heading or code, and what stands in front of an item."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from .office_xml import attribute, child, children, is_on, whole
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -16,48 +17,17 @@ _CODE = re.compile(r"\bcode\b|preformatted|source ?code|listing|terminal|console
 #: Styles that Word, and LibreOffice behind its back, give to the lines of tables of contents and of indexes.
 _CONTENTS = re.compile(r"(?:toc|contents|index) ?(?:\d|heading)|table of (?:figures|authorities)|toa heading", re.I)
 _MONO = re.compile(r"courier|consol|mono(?!type)|menlo|monaco|typewriter|fixed|(?:source|fira|cascadia) ?code", re.I)
-_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"))
-_ROMAN_SMALL = ((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))
+_ROMAN = {
+    1000: "m", 900: "cm", 500: "d", 400: "cd", 100: "c", 90: "xc", 50: "l", 40: "xl", 10: "x", 9: "ix", 5: "v", 4: "iv",
+    1: "i",
+}  # fmt: skip
 _LEVELS = 9
-
-
-def local(element: _Element) -> str:
-    """An element's name without its namespace; empty for comments and the like."""
-    tag = element.tag
-    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
-
-
-def children(element: _Element, name: str) -> Iterator[_Element]:
-    """The direct children of a name, namespaces aside, in order."""
-    return (child for child in element if local(child) == name)
-
-
-def child(element: _Element | None, *path: str) -> _Element | None:
-    """The first descendant by a path of names."""
-    for name in path:
-        element = next(children(element, name), None) if element is not None else None
-    return element
-
-
-def attribute(element: _Element | None, name: str = "val") -> str:
-    """An attribute whatever its namespace; empty where there is none."""
-    if element is None:
-        return ""
-    for key, value in element.attrib.items():
-        if str(key).rpartition("}")[2] == name:
-            return str(value)
-    return ""
-
-
-def text_of(root: _Element | None, name: str) -> str:
-    """The text of a child element, empty where there is none."""
-    found = child(root, name)
-    return (found.text or "") if found is not None else ""
-
-
-def is_on(element: _Element | None) -> bool:
-    """A toggle such as `<w:pageBreakBefore/>`."""
-    return element is not None and attribute(element).lower() not in ("0", "false", "off", "none")
+#: Headings told by their looks.
+_LARGER = 1.12  #: times the size of the text
+_LONGEST = 120  #: characters
+_MAX_SIZES = 3
+_NUMBERED = re.compile(r"(?:(\d{1,2}(?:\.\d{1,2}){0,4})\.?|[IVX]{1,5}\.|[A-Z]\.|§ ?\d+)\s+(?=[^\W\d_])")
+_DEFAULT = 11.0  #: points, where a file doesn't say
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,62 +49,42 @@ class Styles:
     """The paragraph styles of a file by id."""
 
     def __init__(self, root: _Element | None) -> None:
-        found = () if root is None else children(root, "style")
-        self._elements = {attribute(style, "styleId"): style for style in found}
+        self._elements = {attribute(style, "styleId"): style for style in children(root, "style")}
         self._known: dict[str, ParagraphStyle] = {}
-        self._size = _points(child(root, "docDefaults", "rPrDefault", "rPr", "sz"))
-        self._font = font_of(child(root, "docDefaults", "rPrDefault", "rPr", "rFonts"))
-        self.default = next(
-            (key for key, style in self._elements.items() if _is_default(style)),
-            "",
-        )
+        defaults = child(root, "docDefaults", "rPrDefault", "rPr")
+        self._size, self._font = _points(child(defaults, "sz")), font_of(child(defaults, "rFonts"))
+        self._default = next((key for key, style in self._elements.items() if _is_default(style)), "")
 
     def get(self, style_id: str) -> ParagraphStyle:
-        style_id = style_id or self.default
+        style_id = style_id or self._default
         if style_id not in self._known:
-            self._known[style_id] = self._resolve(style_id)
+            self._known[style_id] = self._resolved(style_id)
         return self._known[style_id]
 
-    def _resolve(self, style_id: str) -> ParagraphStyle:
-        if style_id not in self._elements:
-            # Files without a styles part still carry the built-in ids.
-            return ParagraphStyle(
-                level=_level_of_name(style_id),
-                size=self._size,
-                mono=is_mono(self._font),
-                is_contents=_CONTENTS.fullmatch(style_id) is not None,
-            )
-        level, is_code, page_break, font, is_contents = 0, False, False, "", False
-        number_id, number_level = "", ""
-        size, bold = 0.0, None
-        seen: set[str] = set()
-        while style_id in self._elements and style_id not in seen:
-            seen.add(style_id)
-            style = self._elements[style_id]
-            name = attribute(child(style, "name")) or style_id
-            properties = child(style, "pPr")
-            outline = attribute(child(properties, "outlineLvl"))
-            level = level or _level_of_name(name) or _level_of_outline(outline)
-            is_code = is_code or _CODE.search(name) is not None
-            is_contents = is_contents or _CONTENTS.fullmatch(name) is not None
-            font = font or font_of(child(style, "rPr", "rFonts"))
-            page_break = page_break or is_on(child(properties, "pageBreakBefore"))
-            number_id = number_id or attribute(child(properties, "numPr", "numId"))
-            number_level = number_level or attribute(child(properties, "numPr", "ilvl"))
-            size = size or _points(child(style, "rPr", "sz"))
-            own = child(style, "rPr", "b")
-            bold = is_on(own) if bold is None and own is not None else bold
+    def _resolved(self, style_id: str) -> ParagraphStyle:
+        chain: list[_Element] = []  # the style, then those that it is based on
+        names = [] if style_id in self._elements else [style_id]  # files without a styles part have the built-in ids
+        while (style := self._elements.get(style_id)) is not None and style not in chain:
+            chain.append(style)
+            names.append(attribute(child(style, "name")) or style_id)
             style_id = attribute(child(style, "basedOn"))
+
+        def first(*path: str) -> _Element | None:
+            return next((found for style in chain if (found := child(style, *path)) is not None), None)
+
+        outlines = [attribute(child(style, "pPr", "outlineLvl")) for style in chain] or [""]
+        pairs = zip(names, outlines, strict=True)
+        level = next(filter(None, (_level_of_name(name) or _level_of_outline(outline) for name, outline in pairs)), 0)
         return ParagraphStyle(
             level=level,
-            is_code=is_code and not level,
-            page_break=page_break,
-            number_id=number_id,
-            number_level=_digit(number_level),
-            size=size or self._size,
-            bold=bool(bold),
-            mono=is_mono(font or self._font),
-            is_contents=is_contents,
+            is_code=not level and any(map(_CODE.search, names)),
+            page_break=is_on(first("pPr", "pageBreakBefore")),
+            number_id=attribute(first("pPr", "numPr", "numId")),
+            number_level=whole(attribute(first("pPr", "numPr", "ilvl"))),
+            size=_points(first("rPr", "sz")) or self._size,
+            bold=is_on(first("rPr", "b")),
+            mono=is_mono(font_of(first("rPr", "rFonts")) or self._font),
+            is_contents=any(map(_CONTENTS.fullmatch, names)),
         )
 
 
@@ -150,8 +100,7 @@ def font_of(fonts: _Element | None) -> str:
 
 def _points(element: _Element | None) -> float:
     """A size in half points as points, 0 where there is none."""
-    given = attribute(element)
-    return int(given) / 2 if given.isdecimal() and len(given) < 5 else 0.0
+    return whole(attribute(element)) / 2
 
 
 def _is_default(style: _Element) -> bool:
@@ -159,14 +108,13 @@ def _is_default(style: _Element) -> bool:
 
 
 def _level_of_name(name: str) -> int:
-    if name.lower() == "title":
-        return 1
     match = _HEADING.fullmatch(name.strip())
-    return min(6, int(match.group(1))) if match else 0
+    return min(6, int(match.group(1))) if match else int(name.lower() == "title")
 
 
 def _level_of_outline(value: str) -> int:
-    return min(6, int(value) + 1) if value.isdecimal() and int(value) < _LEVELS else 0
+    level = whole(value, _LEVELS)
+    return min(6, level + 1) if level < _LEVELS else 0
 
 
 def level_of(properties: _Element | None, style: ParagraphStyle) -> int:
@@ -179,7 +127,7 @@ def level_of(properties: _Element | None, style: ParagraphStyle) -> int:
 class _Level:
     format: str
     text: str
-    start: int
+    start: int = 1
     legal: bool = False  #: whether Roman numbers and letters of the levels above are shown as decimals
 
 
@@ -190,16 +138,12 @@ class Numbering:
         self._levels: dict[str, list[_Level]] = {}
         self._counter_of: dict[str, str] = {}
         self._counts: dict[str, list[int | None]] = {}
-        if root is None:
-            return
         abstract = {attribute(item, "abstractNumId"): item for item in children(root, "abstractNum")}
         for number in children(root, "num"):
             number_id, base = attribute(number, "numId"), attribute(child(number, "abstractNumId"))
-            levels = [_Level("decimal", f"%{place + 1}.", 1) for place in range(_LEVELS)]
+            levels = self._levels[number_id] = [_Level("decimal", f"%{place + 1}.") for place in range(_LEVELS)]
             for source in (abstract.get(base), *children(number, "lvlOverride")):
-                if source is not None:
-                    _read_levels(source, levels)
-            self._levels[number_id] = levels
+                _read_levels(source, levels)
             # Lists of one abstract numbering count on, unless they restart by an override.
             self._counter_of[number_id] = number_id if child(number, "lvlOverride") is not None else f"abstract {base}"
 
@@ -230,26 +174,18 @@ class Numbering:
         return re.sub(r"%(\d)", shown, definition.text).strip() or None
 
 
-def _read_levels(source: _Element, levels: list[_Level]) -> None:
-    overriding = local(source) == "lvlOverride"
-    if overriding:
-        place, start = _digit(attribute(source, "ilvl")), attribute(child(source, "startOverride"))
-        if start.isdecimal() and place < _LEVELS:
-            levels[place] = replace(levels[place], start=int(start))
+def _read_levels(source: _Element | None, levels: list[_Level]) -> None:
+    place, start = whole(attribute(source, "ilvl")), attribute(child(source, "startOverride"))
+    if start.isdecimal() and place < _LEVELS:
+        levels[place] = replace(levels[place], start=whole(start))
     for item in children(source, "lvl"):
-        place = _digit(attribute(item, "ilvl"))
-        if place < _LEVELS:
-            start = attribute(child(item, "start"))
+        if (place := whole(attribute(item, "ilvl"))) < _LEVELS:
             levels[place] = _Level(
                 attribute(child(item, "numFmt")) or "decimal",
                 attribute(child(item, "lvlText")),
-                int(start) if start.isdecimal() else 1,
+                whole(attribute(child(item, "start")), 1),
                 is_on(child(item, "isLgl")),
             )
-
-
-def _digit(value: str) -> int:
-    return int(value) if value.isdecimal() else 0
 
 
 def written_number(number: int, form: str) -> str:
@@ -259,18 +195,11 @@ def written_number(number: int, form: str) -> str:
         return letter.upper() if form == "upperLetter" else letter
     if form in ("lowerRoman", "upperRoman") and 0 < number < 4000:
         roman = ""
-        for value, letters in (*_ROMAN, *_ROMAN_SMALL):
+        for value, letters in _ROMAN.items():
             roman += letters * (number // value)
             number %= value
         return roman.upper() if form == "upperRoman" else roman
     return f"{number:02d}" if form == "decimalZero" else str(number)
-
-
-_LARGER = 1.12  #: times the size of the text
-_LONGEST = 120  #: characters
-_MAX_SIZES = 3
-_NUMBERED = re.compile(r"(?:(\d{1,2}(?:\.\d{1,2}){0,4})\.?|[IVX]{1,5}\.|[A-Z]\.|§ ?\d+)\s+(?=[^\W\d_])")
-_DEFAULT = 11.0  #: points, where a file doesn't say
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,16 +216,12 @@ def look_of(paragraph: _Element, style: ParagraphStyle, styles: Styles) -> Look:
     """How the runs of a paragraph look, as far as they stand directly in it."""
     sizes: Counter[float] = Counter()
     bold = mono = True
-    for run in paragraph.iter():
-        if local(run) != "r":
-            continue
-        words = "".join(text.text or "" for text in run if local(text) == "t").strip()
+    for run in paragraph.iter("{*}r"):
+        words = "".join(text.text or "" for text in children(run, "t")).strip()
         if not words:
             continue
         properties = child(run, "rPr")
-        given = attribute(child(properties, "sz"))
-        size = int(given) / 2 if given.isdecimal() and len(given) < 5 else style.size or _DEFAULT
-        sizes[size] += len(words)
+        sizes[_points(child(properties, "sz")) or style.size or _DEFAULT] += len(words)
         own = child(properties, "b")
         bold = bold and (is_on(own) if own is not None else style.bold)
         if mono:
@@ -321,7 +246,7 @@ class Looks:
         self._mono += look.length if look.mono else 0
 
     @property
-    def tell(self) -> bool:
+    def stand_out(self) -> bool:
         """Whether some text stands out at all: everything bold, or all of one size and weight, says nothing."""
         return bool(self._sizes) and (len(self._sizes) > 1 or 0 < self._bold < 0.5 * self._sizes.total())
 
