@@ -23,7 +23,7 @@ from pathlib import Path
 from lxml import html
 
 from crawl_roundtrip import bare
-from librarian.crawling import markdown_writer, web_page
+from librarian.crawling.web_page import written as written_page
 
 _FENCE = re.compile(r"^ *(`{3,})[^\n]*\n(.*?)^ *\1[ \t]*$", re.S | re.M)
 _ADDRESS = re.compile(r"\]\([^)]*\)")
@@ -83,7 +83,7 @@ def unmarked(page: html.HtmlElement, divs: bool) -> html.HtmlElement:
 
 def marked(page: html.HtmlElement) -> str:
     """As a crawl takes it."""
-    return written(web_page.main_part(page))
+    return written(page)
 
 
 def trafilatura_alone(page: html.HtmlElement) -> str:
@@ -103,8 +103,7 @@ def readability_alone(page: html.HtmlElement) -> str:
 
 
 def written(element: html.HtmlElement) -> str:
-    markdown_writer.unfold(element)
-    return markdown_writer.to_markdown(element, "https://docs.example.org/")
+    return written_page(element, "https://docs.example.org/", "https://docs.example.org/").text
 
 
 def pieces(markdown: str) -> dict[str, Counter[str]]:

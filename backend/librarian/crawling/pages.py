@@ -169,7 +169,7 @@ def overlap(path: Path, markdown: str) -> float:
 
 FOLDER = "crawls"  #: within the index folder
 _FORMAT = 1
-WRITER = 2  #: how pages become Markdown; raised where pages that haven't changed come out otherwise
+WRITER = 3  #: how pages become Markdown; raised where pages that haven't changed come out otherwise
 
 
 @dataclass(slots=True)

@@ -87,6 +87,11 @@ class DocumentBuilder:
         return not self._blocks
 
     @property
+    def text(self) -> str:
+        """What has been written so far."""
+        return "".join(self._parts)
+
+    @property
     def headings(self) -> Sequence[Heading]:
         """What has been written as headings so far."""
         return self._headings
@@ -206,7 +211,7 @@ class DocumentBuilder:
         is_better: bool = False,
     ) -> Document:
         """What was written as a `Document`; `title` is used where there is no heading of level 1, or it `is_better`."""
-        text = "".join(self._parts)
+        text = self.text
         headings = [replace(head, page=bisect_right(self._pages, head.start) or None) for head in self._headings]
         heading, in_text = title_of({}, headings, source.file_path)
         if (title := one_line(title)) and (is_better or all(head.level > 1 for head in self._headings)):

@@ -1,34 +1,40 @@
-"""Web pages: `.html`, `.htm`, `.xhtml`."""
+"""The one reader of HTML: pages, books, sites that are crawled, and bodies of mails."""
 
 from __future__ import annotations
 
 import codecs
 import html
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ..errors import SourceError
 from ..models import Document, Excluded, Heading, SourceFile
-from .document_builder import DocumentBuilder, Target
+from .document_builder import DocumentBuilder, Target, lines_of
 from .encoding import Decoded, decode
 from .front_matter import FrontMatter, read_front_matter
 from .html_cleanup import (
-    alternative,
     around_text,
-    columns_of_grid,
+    classes,
+    code_language,
+    formula,
+    heading_level,
+    image_text,
     is_around,
-    is_declaration,
+    is_declaration_cell,
     is_for_search,
-    is_in_declaration,
+    is_in_note,
+    is_label,
+    is_layout,
     is_listing,
-    is_of_note,
     is_sent_on,
     is_silent,
-    level_of,
+    main_of,
     name_of,
-    names_its_row,
+    names_its_rows,
+    summary_columns,
     without_site,
 )
 from .metadata import DATE_KEYS, given_doc_type, given_language, modified_of, parse_date, summary_of, tags_of
@@ -37,44 +43,65 @@ from .plain_text import plain
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-_MAIN = (
-    "//main", "//*[@role='main']", "//div[@itemprop='articleBody']", "//article",
-    "//div[@id='main-content' or @id='content' or @id='main' or @id='bodyContent']",
-)  # fmt: skip
-_ASCIIDOC = frozenset({"article", "book", "manpage"})  #: classes of its pages' bodies
-_MAIN_SHARE = 0.3  #: of the text, below which a candidate isn't the main text
 _BLOCKS = frozenset(
     {
         "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog", "div",
         "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "hgroup", "hr", "html", "legend",
-        "li", "main", "nav", "ol", "p", "section", "summary", "tbody", "tfoot", "thead", "tr", "ul", "td", "th",
-        "table",
+        "li", "main", "menu", "nav", "ol", "p", "section", "summary", "tbody", "tfoot", "thead", "tr", "ul", "td",
+        "th", "table",
     }
 )  # fmt: skip
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_LAYOUT = frozenset({"table", "h1", "h2", "h3", "h4", "h5", "h6", "pre"})
-_LANGUAGE = re.compile(r"(?:^|\s)(?:language-|lang-|highlight-|brush:\s*|sourceCode\s+)([\w+#.-]+)")
+_LISTS = frozenset({"ul", "ol", "menu"})
+_CODE = frozenset({"code", "kbd", "samp", "tt"})
+_MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*"}
 _SPACES = re.compile(r"\s+")
 _MAX_SPAN = 64
+_LONGEST_HEADING = 400  #: characters; one that holds more was never closed
+#: Lists that lay out a page, as Javadoc's: their items hold headings.
+_LAYOUT_LIST = "boolean(./li/h2 | ./li/section/*[self::h2 or self::h3 or self::h4 or self::h5 or self::h6])"
+_MARKUP = re.compile(r"<(?=[A-Za-z/!?])")
+_LINE_MARKUP = re.compile(r"^(#{1,6} |>|~{3}|`{3,}(?![^\n]*`))", re.M)
+_BULLET = re.compile(r"\A([-+*] )")
+_TICKS = re.compile("`+")
+_FILE_NAME = re.compile(r"\S*\.(png|jpe?g|gif|svg|webp|avif|bmp)", re.I)
 
 
 class HtmlPage:
-    """Writes one parsed page, or part of a book, into `manuscript`."""
+    """Writes one parsed page, or part of a book, into `builder`.
 
-    def __init__(self, manuscript: DocumentBuilder, *, strict: bool = True, around: Collection[_Element] = ()) -> None:
-        self._out = manuscript
-        self._strict = strict  # whether what stands around the text is left out
-        self._around = around  # of which these elements are part
+    Args:
+        strict: what stands around the text is left out.
+        around: elements that are part of that.
+        address: makes the text Markdown, with inline marks; gives where a link leads, empty where nowhere.
+    """
+
+    def __init__(
+        self,
+        builder: DocumentBuilder,
+        *,
+        strict: bool = True,
+        around: Collection[_Element] = (),
+        address: Callable[[str], str] | None = None,
+    ) -> None:
+        self._out = builder
+        self._strict = strict
+        self._around = around
+        self._address = address
         self._pieces: list[str] = []
         self._links: list[Target] = []
-        self._anchors: list[int] = []  # places in `_pieces` where open links began
-        self._lists: list[int | None] = []  # the next number of each open list, None for bullets
+        self._inline: list[int] = []  # places in `_pieces` where open links and inline marks began
+        self._lists: list[int | None] = []  # the next number of each open list, None for bullets, -1 for layout
         self._mark: str | None = None  # of the item whose first words are awaited
         self._heading = 0
+        self._title: _Element | None = None  # a heading that isn't marked up as one
+        self._is_short = False  # the open heading, in which blocks are words
         self._quotes = 0
+        self._code = 0  # open inline code
         self._pre: str | None = None  # language of the open <pre>
         self._pre_element: _Element | None = None
-        self._title: _Element | None = None  # a heading that isn't marked up as one
+        self._label: _Element | None = None  # open element that names what follows it
+        self._named = ""  # what the last one said
         self._rows: list[list[str]] | None = None
         self._cell_span = self._cell_rows = 0
         self._hanging: dict[int, int] = {}  # rows to come, by column, that a cell above reaches into
@@ -87,17 +114,11 @@ class HtmlPage:
         from lxml import etree
 
         walker = etree.iterwalk(root, events=("start", "end"))
-        names: dict[object, str] = {}
         skipped: _Element | None = None
         for event, element in walker:
-            tag = element.tag
-            name = names.get(tag)
-            if name is None:
-                name = names[tag] = tag.rpartition("}")[2].lower() if isinstance(tag, str) else ""
+            name = name_of(element)
             if event == "start":
                 if not name or self._is_left_out(element, name):
-                    if name == "math":
-                        self._add(element.get("alttext") or "")
                     skipped = element
                     walker.skip_subtree()
                 else:
@@ -109,62 +130,104 @@ class HtmlPage:
                 if element is not root:
                     self._add(element.tail)
         self._flush()
+        self._write_label()
 
     def _is_left_out(self, element: _Element, name: str) -> bool:
+        if name in ("math", "script") and (words := formula(element)):
+            self._add(f"${words}$" if self._address else words)
+            return True
+        if name == "sup" and (element.text or "") == "" and self._is_footnote(element):
+            return True
         return is_silent(element, name) or (self._strict and (element in self._around or is_around(element, name)))
 
+    def _is_footnote(self, element: _Element) -> bool:
+        """The number of a note, which would be one with the word before it, stands in brackets."""
+        words = "".join(element.itertext()).strip()
+        if len(words) > 4 or not words.isdecimal() or element.find("a[@href]") is None:
+            return False
+        self._pieces.append(f"[{words}]")
+        return True
+
     def _add(self, text: str | None) -> None:
-        if text:
-            self._pieces.append(text)
+        if text == "\n" and self._pre is None:
+            self._pieces.append(" ")  # no line break, for which that stands here
+        elif text:
+            marked = self._address is not None and self._pre is None and not self._code and "<" in text
+            self._pieces.append(_MARKUP.sub(r"\\<", text) if marked else text)
 
     def _start(self, element: _Element, name: str) -> None:
         if self._pre is not None:
             if name == "code" and not self._pre:
-                self._pre = _language(element)
+                self._pre = code_language(element)
             elif name == "br" or (name == "div" and self._pieces and not self._pieces[-1].endswith("\n")):
-                self._add("\n")
-        elif name == "a":
-            self._anchors.append(len(self._pieces))
+                self._pieces.append("\n")
+        elif name == "i" and self._label is not None and element.get("title"):
+            self._pieces.append(element.get("title"))  # an icon of AsciiDoctor's
+        elif name == "a" or (self._address and (name in _CODE or name in _MARKS)):
+            self._inline.append(len(self._pieces))
+            self._code += name in _CODE
         elif name == "br":
-            self._add("\n" if self._rows is None and not self._heading else " ")
+            in_line = self._rows is not None or self._heading or self._code
+            self._pieces.append(" " if in_line else "\n")
         elif name == "img":
-            self._add(f" {alternative(element)} ")
+            self._pieces.append(self._image(element))
         elif name == "span" and self._heading and element.get("class") == "sep" and not (element.text or len(element)):
-            self._add(".")  # drawn by a style, between the parts of a name
+            self._pieces.append(".")  # drawn by a style, between the parts of a name
         elif self._rows is not None:
             self._start_in_table(element, name)
-        elif name in _HEADINGS:
+        elif self._is_short and (name in _BLOCKS or name in _HEADINGS):
+            self._pieces.append(" ")
+        elif name in _HEADINGS and not (self._address and is_label(element, name)):
             self._flush()
-            self._heading = 0 if is_of_note(element) else level_of(element) or _HEADINGS[name]
-        elif name == "pre" or (name == "div" and is_listing(element)):
+            self._open_heading(element, 0 if is_in_note(element) else heading_level(element) or _HEADINGS[name])
+        elif name == "pre" or is_listing(element, name):
             self._flush()
-            self._pre, self._pre_element = _language(element), element
-        elif name == "td" and is_in_declaration(element):
-            self._add(" ")
-        elif name in _BLOCKS:
+            self._pre, self._pre_element = code_language(element), element
+        elif name == "td" and is_declaration_cell(element):
+            self._pieces.append(" ")
+        elif name in _BLOCKS or name in _HEADINGS or (self._address and is_label(element, name)):
             self._flush()
             self._open(element, name)
 
+    def _image(self, element: _Element) -> str:
+        words = image_text(element)
+        if self._address is None or self._label is not None:
+            return f" {words} "
+        target = self._address(element.get("data-src") or element.get("src") or "")
+        shown = words and target and not _FILE_NAME.fullmatch(words) and "mwe-math" not in (element.get("class") or "")
+        return f"![{words}]({target})" if shown else words if not target else ""
+
+    def _open_heading(self, element: _Element, level: int) -> None:
+        self._heading = level
+        words = "".join(islice(element.itertext(), _LONGEST_HEADING))
+        self._is_short = level > 0 and self._address is not None and len(words) < _LONGEST_HEADING
+
     def _open(self, element: _Element, name: str) -> None:
-        if name in ("ul", "menu"):
-            self._lists.append(None)
-        elif name == "ol":
+        if self._address and self._label is None and is_label(element, name):
+            self._label = element
+        if name in _LISTS:
+            self._write_label()
             start = element.get("start") or "1"
-            self._lists.append(int(start) if start.isdecimal() and len(start) < 9 else 1)
+            number = int(start) if start.isdecimal() and len(start) < 9 else 1
+            self._lists.append(-1 if element.xpath(_LAYOUT_LIST) else number if name == "ol" else None)
         elif name == "li":
-            number = self._lists[-1] if self._lists else None
-            self._mark = "-" if number is None else f"{number}."
-            if number is not None:
-                self._lists[-1] = number + 1
+            count = self._lists[-1] if self._lists else None
+            self._mark = "-" if count is None else f"{count}." if count >= 0 else None
+            if count is not None and count >= 0:
+                self._lists[-1] = count + 1
         elif name == "blockquote":
             self._quotes += 1
-        elif name == "table" and not _is_layout(element):
+        elif name == "table" and not self._is_layout(element):
             self._rows, self._table = [], element
             self._hanging = {}
-        elif name == "div" and (columns := columns_of_grid(element)) and not _is_layout(element):
+        elif name == "div" and (columns := summary_columns(element)) and not is_layout(element):
             self._rows, self._table, self._columns = [], element, columns
-        elif name in ("div", "p") and (level := level_of(element)):
-            self._title, self._heading = element, level
+        elif name in ("div", "p") and (level := heading_level(element)):
+            self._title = element
+            self._open_heading(element, level)
+
+    def _is_layout(self, table: _Element) -> bool:
+        return is_layout(table)
 
     def _start_in_table(self, element: _Element, name: str) -> None:
         if self._is_box(element, name) and self._rows is not None:
@@ -181,25 +244,35 @@ class HtmlPage:
             self._cell_span = min(_span(element, "colspan"), _MAX_SPAN)
             self._cell_rows = _span(element, "rowspan")
         elif name in _BLOCKS:
-            self._add(" ")
+            self._pieces.append(" ")
 
     def _end(self, element: _Element, name: str) -> None:
         if self._pre is not None:
             if element is self._pre_element:
+                self._write_label()
                 self._out.fence("".join(self._pieces), self._pre)
                 self._pieces.clear()
-                self._anchors.clear()
+                self._inline.clear()
                 self._pre = self._pre_element = None
-        elif name == "a":
-            self._end_link(element)
+        elif name == "a" or (self._address and (name in _CODE or name in _MARKS)):
+            self._end_inline(element, name)
         elif self._rows is not None:
             self._end_in_table(element, name)
-        elif name in _HEADINGS or element is self._title:
+        elif element is self._title or (name in _HEADINGS and self._title is None and element is not self._label):
             self._flush()
-            self._heading, self._title = 0, None
-        elif name in _BLOCKS and not (name == "td" and is_in_declaration(element)):
+            self._heading, self._title, self._is_short = 0, None, False
+        elif self._is_short and name in _BLOCKS:
+            self._pieces.append(" ")
+        elif element is self._label:
+            words = self._words().strip()
+            if words:
+                named = words if "**" in words else f"**{' '.join(words.split())}**"
+                self._named = f"{self._named}\n{named}" if self._named else named
+                self._pieces.clear()
+            self._label = None
+        elif name in _BLOCKS and not (name == "td" and is_declaration_cell(element)):
             self._flush()
-            if name in ("ul", "ol", "menu"):
+            if name in _LISTS:
                 if self._lists:
                     self._lists.pop()
                 self._mark = None
@@ -208,12 +281,39 @@ class HtmlPage:
             elif name == "blockquote":
                 self._quotes = max(0, self._quotes - 1)
 
-    def _end_link(self, element: _Element) -> None:
-        if self._anchors:
-            words = "".join(self._pieces[self._anchors.pop() :])
+    def _end_inline(self, element: _Element, name: str) -> None:
+        self._code = max(0, self._code - (name in _CODE))
+        if not self._inline:
+            return
+        place = self._inline.pop()
+        words = "".join(self._pieces[place:])
+        if name == "a":
             target = element.get("href") or ""
-            if target and not target.lower().startswith(("javascript:", "data:")) and len(words) < 1_000:
-                self._links.append((words, target))
+            if not target or target.lower().startswith(("javascript:", "data:")) or len(words) >= 1_000:
+                return
+            self._links.append((words, target))
+        if self._address is not None and words.strip():
+            self._pieces[place:] = [self._marked(element, name, words)]
+
+    def _marked(self, element: _Element, name: str, words: str) -> str:
+        """Words of an inline element in Markdown; the spaces around them stay outside."""
+        inner = " ".join(words.split())
+        if name in _CODE:
+            ticks = "`" * (1 + max(map(len, _TICKS.findall(inner)), default=0))
+            shown = f"{ticks} {inner} {ticks}" if "`" in inner else f"`{inner}`"
+        elif name == "a":
+            target = (element.get("href") or "").strip()
+            target = (
+                "" if target.startswith("#") else target if target.startswith("mailto:") else self._addressed(target)
+            )
+            label = inner if "](" in inner else inner.replace("]", "\\]")
+            shown = f"[{label}]({target})" if target else inner
+        else:
+            shown = inner if _MARKS[name] in inner else f"{_MARKS[name]}{inner}{_MARKS[name]}"
+        return f"{' ' * words[0].isspace()}{shown}{' ' * words[-1].isspace()}"
+
+    def _addressed(self, target: str) -> str:
+        return self._address(target) if self._address else ""
 
     def _end_in_table(self, element: _Element, name: str) -> None:
         rows = self._rows or []
@@ -229,20 +329,21 @@ class HtmlPage:
             self._pieces.clear()
             self._out.paragraph(_SPACES.sub(" ", words))
         elif element is self._table:
-            if is_declaration(element):
+            self._write_label()
+            if classes(element) == {"memname"}:  # the declaration of a member, by Doxygen
                 words = " ".join(cell for row in rows for cell in row if cell.strip())
                 self._out.paragraph(words.replace("( ", "(").replace(" )", ")"), self._links)
-            elif _names_its_rows(element):
+            elif names_its_rows(element):
                 self._write_fields(rows)
             else:
                 self._out.table(rows, self._links)
             self._rows = self._table = None
             self._columns = 0
             self._links = []
-            self._anchors.clear()
+            self._inline.clear()
             self._pieces.clear()
         elif name in _BLOCKS:
-            self._add(" ")
+            self._pieces.append(" ")
 
     def _is_box(self, element: _Element, name: str) -> bool:
         """Whether an element is a cell of a table of boxes."""
@@ -266,23 +367,42 @@ class HtmlPage:
             self._out.item(f"{name.rstrip(':')}: {words}" if name and words else name or words, links=links)
             links = []
 
+    def _words(self) -> str:
+        """What has been collected; newlines of <br> are pieces of their own, all others are spaces."""
+        words = "".join(self._pieces)
+        if "\n" in words:
+            words = "".join(piece if piece == "\n" else _SPACES.sub(" ", piece) for piece in self._pieces)
+        return words
+
+    def _write_label(self) -> None:
+        if self._named:
+            named, self._named = self._named, ""
+            if depth := sum(number != -1 for number in self._lists):
+                self._out.item(named, depth - 1, " ")
+            else:
+                self._out.paragraph(named)
+
     def _flush(self) -> None:
         """Write what has been collected as the kind of block that it stands in."""
-        pieces = self._pieces
-        if not pieces:
+        if not self._pieces:
             return
-        words = "".join(pieces)
-        if "\n" in words:  # newlines of <br> are pieces of their own; all others are spaces
-            words = "".join(piece if piece == "\n" else _SPACES.sub(" ", piece) for piece in pieces)
+        words = self._words()
         links, self._links, self._pieces = self._links, [], []
-        self._anchors = [0] * len(self._anchors)
+        self._inline = [0] * len(self._inline)
         if not words.strip():
             self._links = links
             return
         if self._heading:
+            self._write_label()
             self._out.heading(self._heading, words, links)
-        elif self._lists:
-            self._out.item(words, len(self._lists) - 1, self._mark if self._mark is not None else " ", links)
+            return
+        if self._address is not None:
+            words = _BULLET.sub(r"\\\1", _LINE_MARKUP.sub(r"\\\1", lines_of(words)))
+        if self._named:
+            words, self._named = f"{self._named}\n{words}", ""
+        depth = sum(number != -1 for number in self._lists)
+        if depth:
+            self._out.item(words, depth - 1, self._mark if self._mark is not None else " ", links)
             self._mark = None
         elif self._quotes:
             self._out.quote(words, links)
@@ -290,73 +410,9 @@ class HtmlPage:
             self._out.paragraph(words, links)
 
 
-def _is_layout(table: _Element) -> bool:
-    """Whether a table holds what no cell can, or but one column without a header: a frame around text."""
-    cells = most = 0
-    headed = False
-    for inner in table.iterdescendants():
-        name = name_of(inner)
-        if name in _LAYOUT:
-            return True
-        if name == "tr":
-            cells = 0
-        elif name in ("td", "th"):
-            cells += 1
-            most = max(most, cells)
-            headed = headed or name == "th"
-    return most == 1 and not headed
-
-
-def _names_its_rows(table: _Element) -> bool:
-    """Whether the first row begins with a header and goes on with values, as Sphinx's lists of fields do, or with a
-    name."""
-    row = next((inner for inner in table.iter() if name_of(inner) == "tr"), None)
-    cells = [] if row is None else [cell for cell in row if name_of(cell) in ("td", "th")]
-    if not cells or names_its_row(cells[0]):
-        return bool(cells)
-    return name_of(cells[0]) == "th" and any(name_of(cell) == "td" for cell in cells)
-
-
 def _span(cell: _Element, name: str) -> int:
     given = cell.get(name) or "1"
     return int(given) if given.isdecimal() and len(given) < 9 else 1
-
-
-def main_of(root: _Element) -> _Element:
-    """The element that holds the page's main text; the root where none stands out."""
-    total = len("".join(root.itertext()))
-    for path in _MAIN:
-        found = root.xpath(path)
-        if len(found) != 1:
-            continue
-        told = path in _MAIN[:2] and found[0].find(".//h1") is not None  # however short it is
-        if told or len("".join(found[0].itertext())) >= _MAIN_SHARE * total:
-            return _with_header(found[0])
-    return root
-
-
-def _with_header(main: _Element) -> _Element:
-    """AsciiDoc's pages hold title, purpose and footnotes beside `#content`: for those, the element around all of it."""
-    around = main.getparent()
-    if main.get("id") != "content" or around is None or around.tag != "body":
-        return main
-    asciidoc = not _ASCIIDOC.isdisjoint((around.get("class") or "").split())
-    return around if asciidoc and around.find("div[@id='header']/h1") is not None else main
-
-
-def _language(element: _Element) -> str:
-    """The language of code, from its class, those of its parents, or `data-lang`."""
-    place: _Element | None = element
-    for _ in range(3):
-        if place is None:
-            break
-        if given := place.get("data-lang") or place.get("data-language"):
-            return str(given)
-        if found := _LANGUAGE.search(place.get("class") or ""):
-            language = found.group(1)
-            return "" if language in ("default", "none", "text") else language
-        place = place.getparent()
-    return ""
 
 
 _DECLARED = re.compile(
@@ -366,6 +422,7 @@ _TAGS = re.compile(r"<[^<>]*>")
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 _TEMPLATE = re.compile(r"\{%-?[^%\n]*%\}")  #: a generator's tag
 _FIRST, _SECOND = re.compile(r"1(?:\.0)?\.?\s"), re.compile(r"2(?:\.0)?\.?\s")
+_NO_WORD = re.compile(r"\W")
 _HEAD_BYTES = 4096
 _LONGEST_SIGNPOST = 1_000  #: characters of a page that only says where another one is
 
@@ -382,7 +439,8 @@ class HtmlParser:
         root = html_tree(_TEMPLATE.sub("", text) if front.end else text)
         given = plain(str(front.values.get("title") or ""))
         manuscript = _written(root, text)
-        title = given or without_site(_title(root), manuscript.headings)
+        first = manuscript.headings[0].text if manuscript.headings else ""
+        title = given or without_site(title_tag(root), first)
         if manuscript.is_empty and not title and decoded.text.strip():
             raise SourceError(
                 f"'{source.file_path}' holds no text that a reader would see.",
@@ -417,7 +475,9 @@ def _written(root: _Element | None, text: str) -> DocumentBuilder:
     between its tags."""
     manuscript = DocumentBuilder()
     if root is not None:
-        HtmlPage(manuscript, around=around_text(root, _title(root))).write(main_of(root))
+        main = main_of(root)
+        around = around_text(root, title_tag(root))
+        HtmlPage(manuscript, around=around).write(root if main is None else main)
         if manuscript.is_empty:
             HtmlPage(manuscript, strict=False).write(root)
     if manuscript.is_empty and (root is None or not "".join(root.itertext()).strip()):
@@ -441,6 +501,17 @@ def _told(document: Document, front: FrontMatter) -> Document:
     )
 
 
+def page_title(root: _Element | None, builder: DocumentBuilder) -> str:
+    """The first heading of the first level, else `<title>` without the name of the site."""
+    title = title_tag(root)
+    first = plain(next((heading.text for heading in builder.headings if heading.level == 1), ""))
+    if first and not _are_parts(builder.headings) and _NO_WORD.sub("", first) != _NO_WORD.sub("", title):
+        return first
+    outside = (" ".join("".join(heading.itertext()).split()) for heading in root.iter("h1")) if root is not None else ()
+    known = [*(plain(heading.text) for heading in builder.headings[:1]), *outside]
+    return next((name for name in known if name and without_site(title, name) == name), title or "".join(known[:1]))
+
+
 def _are_parts(headings: Sequence[Heading]) -> bool:
     """Whether the headings of the highest level are numbered parts of a page whose title stands elsewhere, or those of
     a manual page."""
@@ -459,7 +530,7 @@ def _summary(document: Document) -> str:
 def _keywords(root: _Element | None) -> list[str]:
     """Those that say more than the page's title, which Texinfo gives as its keyword."""
     words = _meta(root, "keywords")
-    return [] if " ".join(words.split()) == _title(root) else words.split(",")
+    return [] if " ".join(words.split()) == title_tag(root) else words.split(",")
 
 
 def html_tree(text: str) -> _Element | None:
@@ -491,7 +562,8 @@ def _decoded(data: bytes, name: str) -> Decoded:
     return decode(data, name)
 
 
-def _title(root: _Element | None) -> str:
+def title_tag(root: _Element | None) -> str:
+    """What a page's `<title>` says."""
     found = None if root is None else root.find(".//title")
     return "" if found is None else " ".join("".join(found.itertext()).split())
 

@@ -1,15 +1,13 @@
-"""What stands around the text of an HTML page, told by what it says and not by its name: links to the pages before and
-behind, and the site's name above the page's own title.
+"""What stands around the text of an HTML page, and what its elements are: rules of the usual generators as tables of
+names, and of what is told by its content alone, such as links to the pages before and behind.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from itertools import islice
 from typing import TYPE_CHECKING
-
-from ..models import Heading
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -25,6 +23,7 @@ _BETWEEN = 14  #: characters that may stand beside each link: "Previous: ", " | 
 _HIGHEST = 4  #: boxes around each other
 _MARKS = 4  #: characters that may stand beside each link of a table of contents: its number
 _MOST_ELEMENTS = 20_000  #: looked at for such tables
+_MANY = 2_000  #: elements that a box is judged by where that costs little
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 #: What parts a page's own title from its site's name; behind a colon that is the name of a manual.
 _SITE = re.compile(r"\s*(?:[|—–·»]|\s-)\s|\s*: .*\b(?:manual|documentation|reference|guide|api)$", re.I)
@@ -175,9 +174,8 @@ def _is_of_links(box: _Element, inner: _Element) -> bool:
     return words - linked <= linked + _BETWEEN * links
 
 
-def without_site(title: str, headings: Sequence[Heading]) -> str:
-    """A page's `<title>` less the name of its site, where the first heading is what stands before that."""
-    first = headings[0].text if headings else ""
+def without_site(title: str, first: str) -> str:
+    """A page's `<title>` less the name of its site, where its first heading is what stands before that."""
     if first and title.casefold().startswith(first.casefold()) and _SITE.match(title, len(first)):
         return title[: len(first)]
     return title
@@ -207,59 +205,260 @@ def _heading(heading: _Element) -> str:
     return " ".join("".join(heading.itertext()).split()).casefold().rstrip("¶# ")
 
 
+# -- the main text ---------------------------------------------------------------------------------------------------
+
+_MAIN = (
+    "//main", "//*[@role='main']", "//div[@itemprop='articleBody']", "//article",
+    "//*[self::div or self::section or self::td][@id='main-content' or @id='content' or @id='main' or @id='bodyContent']",
+)  # fmt: skip
+_ASCIIDOC = frozenset({"article", "book", "manpage"})  #: classes of its pages' bodies
+_MAIN_SHARE = 0.3  #: of the text, below which a candidate isn't the main text
+
+
+def main_of(root: _Element, *, is_trusted: bool = False) -> _Element | None:
+    """The element that a page marks as its main text, which `is_trusted` however short it is; None where none is."""
+    total = sum(map(len, root.itertext()))
+    for path in _MAIN:
+        found = root.xpath(path)
+        if len(found) != 1:
+            continue
+        is_sure = path in _MAIN[:2] and (is_trusted or found[0].find(".//h1") is not None)
+        if is_sure or sum(map(len, found[0].itertext())) >= _MAIN_SHARE * total:
+            return _with_header(found[0])
+    return None
+
+
+def _with_header(main: _Element) -> _Element:
+    """AsciiDoc's pages hold title, purpose and footnotes beside `#content`: for those, the element around all of it."""
+    around = main.getparent()
+    if main.get("id") != "content" or around is None or around.tag != "body":
+        return main
+    is_asciidoc = not _ASCIIDOC.isdisjoint(classes(around))
+    return around if is_asciidoc and around.find("div[@id='header']/h1") is not None else main
+
+
+# -- elements --------------------------------------------------------------------------------------------------------
+
 _SILENT = frozenset(
     {
         "script", "style", "noscript", "template", "svg", "iframe", "object", "embed", "canvas", "audio", "video",
         "select", "button", "input", "textarea", "head", "map", "datalist", "noframes",
     }
 )  # fmt: skip
-_AROUND = frozenset({"nav", "footer"})
+_AROUND = frozenset({"nav", "footer", "dialog"})
 _AROUND_ROLES = frozenset(
     {"navigation", "banner", "contentinfo", "search", "menu", "menubar", "doc-pagefooter", "dialog"}
 )
 #: Class names and ids, whole words, of what stands around a text in the usual site generators.
 _AROUND_NAMES = frozenset(
-    {
-        "nav", "navbar", "navigation", "navheader", "navfooter", "sidenav", "breadcrumb",
-        "breadcrumbs", "footer", "site-footer", "page-footer", "cookie-banner", "headerlink", "skip-link",
-        "skip-to-content", "sphinxsidebar", "pagination", "pagination-nav", "prev-next-area", "edit-page",
-        "table-of-contents", "theme-doc-toc-mobile", "toc", "md-sidebar", "md-header", "md-footer", "linenos",
-        "linenodiv", "rst-footer-buttons", "wy-nav-side", "anchor-link", "hash-link", "sr-only", "visually-hidden",
-        "topnav", "subnav", "bottomnav", "lineno", "ttc", "ingroups", "projectlogo", "projectalign", "navpath",
-        "navrow1", "navrow2", "navrow3", "navrow4", "msearchselectwindow", "msearchresultswindow",
-        "previous_page", "next_page", "method-click-advice", "hideme", "test-arrow",
-        "listing_lines", "header-anchor", "line-numbers-wrapper", "dont-index", "md-source-file", "md-feedback",
-        "sphinxsidebarwrapper", "toc-macro", "msotocheading", *(f"msotoc{level}" for level in range(1, 10)),
-    }
-)  # fmt: skip
+    [
+        "nav",
+        "navbar",
+        "navigation",
+        "navheader",
+        "navfooter",
+        "sidenav",
+        "breadcrumb",
+        "breadcrumbs",
+        "footer",
+        "site-footer",
+        "page-footer",
+        "cookie-banner",
+        "headerlink",
+        "skip-link",
+        "skip-to-content",
+        "sphinxsidebar",
+        "pagination",
+        "pagination-nav",
+        "prev-next-area",
+        "edit-page",
+        "table-of-contents",
+        "theme-doc-toc-mobile",
+        "toc",
+        "md-sidebar",
+        "md-header",
+        "md-footer",
+        "rst-footer-buttons",
+        "wy-nav-side",
+        "anchor-link",
+        "hash-link",
+        "sr-only",
+        "visually-hidden",
+        "topnav",
+        "subnav",
+        "bottomnav",
+        "ttc",
+        "ingroups",
+        "projectlogo",
+        "projectalign",
+        "projectname",
+        "navpath",
+        "navrow1",
+        "navrow2",
+        "navrow3",
+        "navrow4",
+        "msearchselectwindow",
+        "msearchresultswindow",
+        "previous_page",
+        "next_page",
+        "method-click-advice",
+        "hideme",
+        "test-arrow",
+        "listing_lines",
+        "header-anchor",
+        "heading-anchor",
+        "anchorjs-link",
+        "copybtn",
+        "dont-index",
+        "md-source-file",
+        "md-feedback",
+        "sphinxsidebarwrapper",
+        "toc-macro",
+        "msotocheading",
+        "msotoc1",
+        "msotoc2",
+        "msotoc3",
+        "msotoc4",
+        "msotoc5",
+        "msotoc6",
+        "msotoc7",
+        "msotoc8",
+        "msotoc9",
+        "mw-editsection",
+        "viewcode-link",
+        "footnote-backref",
+        "katex-html",
+        "boring",
+        "edit-this-page",
+        "linenos",
+        "lineno",
+        "linenodiv",
+        "gutter",
+        "line-number",
+        "line-numbers-rows",
+        "line-numbers-wrapper",
+        "ln",
+        "ln-num",
+        "lnt",
+    ]
+)
 #: Names of links around a text in some generators, and in others of its boxes (DocBook's tips, Sphinx's asides).
-_MAYBE_AROUND_NAMES = frozenset({"sidebar", "related", "menu"})
-_MAYBE_AROUND_IDS = frozenset({"path", "page-header", "global-nav"})  #: Apache's and Django's
-_SOURCE_NAMES = frozenset({"srclink", "src"})  #: classes of links by rustdoc and gi-docgen
-_BESIDE_SOURCE_NAMES = frozenset({"rightside", "out-of-band"})
-_RDOC_LEVEL = 4  #: below those of its kinds of methods
-#: By Doxygen and gtk-doc.
+_AROUND_IF_LINKS = frozenset({"sidebar", "related", "menu", "path", "page-header", "global-nav"})
+_SOURCE = frozenset({"src", "srclink"})  #: classes of links to sources, by rustdoc and gi-docgen
+_BESIDE_SOURCE = frozenset({"rightside", "out-of-band"})
+_PROMPT = re.compile(r"(?:(?:In|Out)\s*)?\[[\d*\s]*\]:?")  #: the number of a notebook's cell
+_SELF = frozenset((*"¶§#🔗◆", "More..."))  #: what a heading's link to itself shows, and Doxygen's to what stands below
+_NOTES = frozenset(
+    {"note", "tip", "hint", "important", "caution", "warning", "danger", "admonition", "admonitionblock"}
+)
+#: Titles that aren't marked up as such: (class of the element or id around it, its own class, tags, level). By Word,
+#: Doxygen, Javadoc (a heading of the second level), Haddock and RDoc, whose methods stand below their kinds.
+_TITLES = (
+    ("", "MsoTitle", ("p", "div"), 1),
+    ("headertitle", "title", ("div", "p"), 1),
+    ("header", "title", ("h2",), 1),
+    ("module-header", "caption", ("p", "div"), 1),
+    ("", "method-heading", ("div", "p", "h3", "h4"), 4),
+)
+_TITLE_NAMES = frozenset(name for _, name, _, _ in _TITLES)
+#: Cells that begin a row with the name of what the others describe, by Doxygen and gtk-doc.
 _NAMING_CELLS = frozenset(
     {"paramdir", "paramname", "parameter_name", "struct_member_name", "enum_member_name", "union_member_name"}
 )
-_PROMPT = re.compile(r"(?:(?:In|Out)\s*)?\[[\d*\s]*\]:?")
-_BOX_SAMPLE = 2_000  #: elements that such a box is judged by
-_NOTES = frozenset({"note", "tip", "hint", "important", "caution", "warning", "danger", "admonition"})
-_SELF = frozenset((*"¶§#🔗◆", "More..."))  #: what a heading's link to itself shows, and Doxygen's to what stands below
+_LABELS = re.compile(
+    r"admonition-title|admonition-?heading|alert-(?:title|heading)|custom-block-title|aside__title|blockquote-tag-title"
+    r"|sd-tab-label|librarian-tab-label",
+    re.I,
+)
+_LABEL_TAGS = frozenset({"p", "div", "label", "span", "h5", "h6"})
+_ROLES = {"table": "table", "row": "tr", "cell": "td", "columnheader": "th", "rowheader": "th"}
+_LAYOUT = frozenset({"table", "h1", "h2", "h3", "h4", "h5", "h6", "pre"})
+_LANGUAGE = re.compile(
+    r"(?:^|\s)(?:mw-highlight-lang|language|lang|highlight-(?:source|text)|highlight|brush:?|source(?:code)?)[-_: ]\s*"
+    r"(?!highlight[- ])([\w+#.-]+)"
+)
+_NO_LANGUAGE = frozenset({"default", "none", "text", "plain", "plaintext", "notranslate", "source", "wrapper", "txt"})
+#: Classes of code that are a language and nothing else, as rustdoc, YARD, R Markdown and older highlighters have it.
+_BARE_LANGUAGES = frozenset(
+    [
+        "bash",
+        "c",
+        "clojure",
+        "console",
+        "cpp",
+        "csharp",
+        "css",
+        "dart",
+        "diff",
+        "elixir",
+        "erlang",
+        "go",
+        "graphql",
+        "groovy",
+        "haskell",
+        "html",
+        "http",
+        "ini",
+        "java",
+        "javascript",
+        "js",
+        "json",
+        "julia",
+        "kotlin",
+        "lua",
+        "makefile",
+        "nginx",
+        "ocaml",
+        "perl",
+        "php",
+        "powershell",
+        "python",
+        "r",
+        "ruby",
+        "rust",
+        "scala",
+        "sh",
+        "shell",
+        "sql",
+        "swift",
+        "toml",
+        "typescript",
+        "xml",
+        "yaml",
+        "zig",
+    ]
+)
+
+
+def name_of(element: _Element) -> str:
+    """The tag of an element, or that of a table's part which it is by its role; empty for what isn't one."""
+    tag = element.tag
+    if not isinstance(tag, str):
+        return ""
+    name = tag.rpartition("}")[2].lower()
+    if name in ("div", "span") and (role := element.get("role")) is not None:
+        return _ROLES.get(role, name)
+    return name
+
+
+def classes(element: _Element | None) -> set[str]:
+    """The words of an element's class."""
+    return set() if element is None else set((element.get("class") or "").split())
 
 
 def is_silent(element: _Element, name: str) -> bool:
     """Whether a reader sees nothing of an element, or but a mark that leads to where it stands."""
-    if name in _SILENT or (name == "math" and element.get("alttext")):
+    if name in _SILENT:
         return True
     if not element.attrib:
         return False
     get = element.get
-    if get("role") != "tabpanel" and (get("hidden") is not None or "display:none" in (get("style") or "")):
+    if get("role") != "tabpanel" and (
+        get("hidden") is not None or "display:none" in (get("style") or "").replace(" ", "").lower()
+    ):
         return True
-    if name == "a" and "#" in (target := get("href") or ""):
-        words = "".join(element.itertext()).strip()
-        return words in _SELF and (target.startswith("#") or words == "More...")
+    if name == "a" and "#" in (get("href") or ""):
+        return _text(element) in _SELF
     return False
 
 
@@ -272,113 +471,151 @@ def is_around(element: _Element, name: str) -> bool:
         return False
     if name in _AROUND or get("role") in _AROUND_ROLES:
         return True
-    told = f"{get('class') or ''} {get('id') or ''}".lower()
-    names = told.split()
-    if not _AROUND_NAMES.isdisjoint(names) or (get("id") in _MAYBE_AROUND_IDS and _mostly_links(element)):
-        return True
-    if not _MAYBE_AROUND_NAMES.isdisjoint(names) and _mostly_links(element):
+    names = f"{get('class') or ''} {get('id') or ''}".lower().split()
+    if not _AROUND_NAMES.isdisjoint(names) or (not _AROUND_IF_LINKS.isdisjoint(names) and _mostly_links(element)):
         return True
     if name in ("summary", "span") and _is_of_code(element, name):
         return True
-    if (name == "a" or not _BESIDE_SOURCE_NAMES.isdisjoint(names)) and _leads_to_source(element, name, names):
-        return True
-    return "prompt" in told and _is_prompt(element)
-
-
-def alternative(image: _Element) -> str:
-    """What stands for an image; nothing for a logo."""
-    words = " ".join((image.get("alt") or "").split())
-    return "" if words.strip("[]").casefold().endswith("logo") else words
-
-
-def _leads_to_source(element: _Element, name: str, names: Collection[str]) -> bool:
-    """Whether an element is a link to the source of what is described, or such a link with what stands beside it."""
     if name == "a":
-        if len(element) > 1:
-            return False
-        words = "".join(element.itertext()).strip().casefold()
-        if words in ("[source]", "[src]"):
-            return True
-        around = element.getparent()
-        declares = around is not None and "src" in (around.get("class") or "").split()
-        return words in ("source", "src") and (not _SOURCE_NAMES.isdisjoint(names) or declares)
-    return any(not _SOURCE_NAMES.isdisjoint((link.get("class") or "").split()) for link in element.iter("a"))
+        return _leads_to_source(element)
+    if not _BESIDE_SOURCE.isdisjoint(names):
+        return any(_SOURCE & classes(link) for link in element.iter("a"))
+    prompt = any("prompt" in one for one in names)
+    return prompt and _PROMPT.fullmatch("".join(islice(element.itertext(), _SAMPLE)).strip()) is not None
+
+
+def _leads_to_source(link: _Element) -> bool:
+    """Whether a link is one to the source of what is described."""
+    words = _text(link).casefold() if len(link) <= 1 else ""
+    if words in ("[source]", "[src]"):
+        return True
+    return words in ("source", "src") and bool(_SOURCE & classes(link) or "src" in classes(link.getparent()))
 
 
 def _is_of_code(element: _Element, name: str) -> bool:
     """The name of a language that VitePress shows above code, or what Quarto and Jupyter Book unfold code with."""
-    around = element.getparent()
-    beside = "" if around is None else around.get("class") or ""
+    around = classes(element.getparent())
     if name == "summary":
-        return "code-fold" in beside.split() or element.get("aria-label") == "Toggle hidden content"
-    return name == "span" and element.get("class") == "lang" and beside.startswith("language-")
-
-
-def _is_prompt(element: _Element) -> bool:
-    """The number of a notebook's cell."""
-    return _PROMPT.fullmatch("".join(islice(element.itertext(), _BOX_SAMPLE)).strip()) is not None
-
-
-def is_listing(element: _Element) -> bool:
-    """Code whose lines are boxes, as Doxygen writes it."""
-    return "fragment" in (element.get("class") or "").split() and element.find("div[@class='line']") is not None
-
-
-def level_of(element: _Element) -> int:
-    """The level of what is a heading by its class alone, 0 for anything else: titles of pages by Word, Doxygen, Javadoc
-    (a heading of the second level) and Haddock, methods by RDoc."""
-    name, around = element.get("class"), element.getparent()
-    if not name or around is None:
-        return 0
-    if name == "title":
-        return int(around.get("class") == ("header" if element.tag == "h2" else "headertitle"))
-    if name == "caption":
-        return int(around.get("id") == "module-header")
-    return 1 if name == "MsoTitle" else _RDOC_LEVEL if "method-heading" in name.split() else 0
-
-
-def names_its_row(cell: _Element) -> bool:
-    """Whether a cell begins a row with the name of a parameter or member that the others in it describe."""
-    return not _NAMING_CELLS.isdisjoint((cell.get("class") or "").split())
-
-
-def columns_of_grid(element: _Element) -> int:
-    """How many columns a table of boxes has, as Javadoc writes its summaries; 0 for anything else."""
-    if "summary-table" not in (element.get("class") or "").split():
-        return 0
-    return sum("table-header" in (cell.get("class") or "").split() for cell in element)
-
-
-def is_in_declaration(cell: _Element) -> bool:
-    """Whether a cell is part of one of the lines that Doxygen sums up a class by, which its table's headings part."""
-    return cell.get("class") in ("memItemLeft", "memItemRight")
-
-
-def is_declaration(table: _Element) -> bool:
-    """Whether a table is what Doxygen sets the declaration of a member in."""
-    return bool(table.get("class") == "memname")
-
-
-def is_of_note(element: _Element) -> bool:
-    """Whether a heading is that of a box, as DocBook has its notes: what stands below the box isn't part of it."""
-    around = element.getparent()
-    return around is not None and not _NOTES.isdisjoint((around.get("class") or "").lower().split())
+        return "code-fold" in around or element.get("aria-label") == "Toggle hidden content"
+    following = element.getnext()
+    is_above = any(one.startswith("language-") for one in around) or (following is not None and following.tag == "pre")
+    return element.get("class") == "lang" and is_above
 
 
 def _mostly_links(element: _Element) -> bool:
     """Whether more than half of an element's text stands in links."""
     words = linked = 0
-    for inner in islice(element.iter(), _BOX_SAMPLE):
+    for inner in islice(element.iter(), _MANY):
         name = name_of(inner)
         if name not in _SILENT:
             words += len((inner.text or "").strip())
         if inner is not element:
             words += len((inner.tail or "").strip())
         if name == "a":
-            linked += sum(len(piece.strip()) for piece in islice(inner.itertext(), _BOX_SAMPLE))
+            linked += sum(len(piece.strip()) for piece in islice(inner.itertext(), _MANY))
     return 2 * linked > words
 
 
-def name_of(element: _Element) -> str:
-    """The tag of an element; empty for what isn't one."""
-    return element.tag.lower() if isinstance(element.tag, str) else ""
+def image_text(image: _Element) -> str:
+    """What stands for an image; nothing for a logo or the sign of a note."""
+    words = " ".join((image.get("alt") or "").split())
+    name = words.strip("[]").casefold()
+    return "" if name.endswith("logo") or (name in _NOTES and words.startswith("[")) else words
+
+
+def formula(element: _Element) -> str:
+    """A formula in TeX where the page knows that; empty where it doesn't."""
+    if element.tag == "script":
+        return " ".join((element.text or "").split()) if (element.get("type") or "").startswith("math/tex") else ""
+    tex = element.xpath("string(.//*[local-name()='annotation'][@encoding='application/x-tex'])")
+    return " ".join((tex or element.get("alttext") or "").split())
+
+
+def code_language(element: _Element) -> str:
+    """What a highlighter left in the classes of a `pre`, of its code, or of what is around it."""
+    around = [element, *islice(element.iter("code"), 1), *islice(element.iterancestors(), 3)]
+    for node in around:
+        given = (node.get("data-lang") or node.get("data-language") or "").strip().lower()
+        for name in (given, *_LANGUAGE.findall((node.get("class") or "").lower())):
+            if name and name not in _NO_LANGUAGE:
+                return str(name)
+    bare = (name for node in around[:2] for name in (node.get("class") or "").lower().split())
+    return next((name for name in bare if name in _BARE_LANGUAGES), "")
+
+
+def is_listing(element: _Element, name: str) -> bool:
+    """Code whose lines are boxes, as Doxygen writes it, or a paragraph that is nothing but code with line breaks."""
+    if name == "p" and len(element) == 1 and element[0].tag in ("code", "samp", "tt"):
+        return element[0].find("br") is not None and not f"{element.text or ''}{element[0].tail or ''}".strip()
+    return name == "div" and "fragment" in classes(element) and element.find("div[@class='line']") is not None
+
+
+def heading_level(element: _Element) -> int:
+    """The level of what is a heading by its class alone, 0 for anything else."""
+    names = classes(element)
+    if names.isdisjoint(_TITLE_NAMES):
+        return 0
+    outer = element.getparent()
+    around = {"", *classes(outer), "" if outer is None else outer.get("id") or ""}
+    fitting = (level for box, own, tags, level in _TITLES if own in names and box in around and element.tag in tags)
+    return next(fitting, 0)
+
+
+def is_in_note(element: _Element) -> bool:
+    """Whether the box around an element is a note: of its heading what stands below the box is no part."""
+    return not _NOTES.isdisjoint(map(str.lower, classes(element.getparent())))
+
+
+def is_label(element: _Element, name: str) -> bool:
+    """Whether an element names what follows it: a term, an admonition's title; not where it holds blocks itself."""
+    if name in ("td", "th"):  # of a note that is set as a table, by AsciiDoctor and DocBook
+        table = next(element.iterancestors("table"), None)
+        return (name == "th" or element.get("class") == "icon") and table is not None and is_in_note(table)
+    if name in ("dt", "summary"):
+        return not any(element.find(f".//{tag}") is not None for tag in ("li", "pre", *_HEADINGS))
+    return name in _LABEL_TAGS and _LABELS.search(element.get("class") or "") is not None
+
+
+def is_layout(table: _Element) -> bool:
+    """Whether a table holds what no cell can, or but one column without a header: a frame around text."""
+    if is_in_note(table):
+        return True
+    cells = most = 0
+    headed = False
+    for inner in table.iterdescendants():
+        name = name_of(inner)
+        if name in _LAYOUT:
+            return True
+        if name == "tr":
+            cells = 0
+        elif name in ("td", "th"):
+            cells += 1
+            most = max(most, cells)
+            headed = headed or name == "th"
+    return most == 1 and not headed
+
+
+def names_its_rows(table: _Element) -> bool:
+    """Whether the first row begins with a header and goes on with values, as Sphinx's lists of fields do, or with a
+    name."""
+    row = next((inner for inner in table.iter() if name_of(inner) == "tr"), None)
+    cells = [] if row is None else [cell for cell in row if name_of(cell) in ("td", "th")]
+    if not cells or _NAMING_CELLS & classes(cells[0]):
+        return bool(cells)
+    return name_of(cells[0]) == "th" and any(name_of(cell) == "td" for cell in cells)
+
+
+def summary_columns(element: _Element) -> int:
+    """How many columns a table of boxes has, as Javadoc writes its summaries; 0 for anything else."""
+    if "summary-table" not in classes(element):
+        return 0
+    return sum("table-header" in classes(cell) for cell in element)
+
+
+def is_declaration_cell(cell: _Element) -> bool:
+    """Whether a cell is part of one of the lines that Doxygen sums up a class by, which its table's headings part."""
+    return cell.get("class") in ("memItemLeft", "memItemRight")
+
+
+def _text(element: _Element) -> str:
+    return "".join(element.itertext()).strip()

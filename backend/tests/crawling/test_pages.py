@@ -19,9 +19,8 @@ from lxml import html
 from librarian.crawling import pages as page_files
 from librarian.crawling import site_maps, urls
 from librarian.crawling.fetching import Fetched, Fetcher
-from librarian.crawling.markdown_writer import to_markdown
 from librarian.crawling.site_maps import parse_robots
-from librarian.crawling.web_page import as_page, read_page
+from librarian.crawling.web_page import as_page, read_page, written
 from librarian.errors import CallerError
 from tests.crawling.site import Site, served
 
@@ -249,7 +248,8 @@ def test_a_pause_and_sitemaps_are_taken_from_robots_txt() -> None:
 
 
 def markdown(body: str) -> str:
-    return to_markdown(html.fromstring(f"<div>{body}</div>"), "https://e.org/a/b.html").strip()
+    root = html.document_fromstring(f"<main>{body}</main>")
+    return written(root, "https://e.org/a/b.html", "https://e.org/a/b.html").text
 
 
 @pytest.mark.parametrize(
@@ -262,9 +262,9 @@ def markdown(body: str) -> str:
             "A **bold** and *soft* [link](/c).",
         ),
         ("<p><a href='#x'>here</a> <a href='javascript:y'>there</a></p>", "here there"),
-        ("<ul><li>a<ul><li>b</li></ul></li><li>c</li></ul>", "- a\n\n  - b\n- c"),
+        ("<ul><li>a<ul><li>b</li></ul></li><li>c</li></ul>", "- a\n  - b\n- c"),
         ("<ol start='3'><li>x</li><li>y</li></ol>", "3. x\n4. y"),
-        ("<ol><li><p>x</p><pre>a\n  b</pre></li></ol>", "1. x\n\n   ```\n   a\n     b\n   ```"),
+        ("<ol><li><p>x</p><pre>a\n  b</pre></li></ol>", "1. x\n\n```\na\n  b\n```"),
         ("<pre><code class='language-go'>a &lt; b</code></pre>", "```go\na < b\n```"),
         ("<div class='highlight-default'><pre>x</pre></div>", "```\nx\n```"),
         ("<pre data-lang='sh'><span class='linenos'>1</span>ls</pre>", "```sh\nls\n```"),
@@ -281,10 +281,10 @@ def markdown(body: str) -> str:
         ("<p><code>a`b</code></p>", "`` a`b ``"),
         ("<blockquote><p>said</p></blockquote>", "> said"),
         ("<dl><dt>term</dt><dd>meaning</dd></dl>", "**term**\nmeaning"),
-        ("<table><tr><td>1</td><td>2</td></tr></table>", "|  |  |\n| --- | --- |\n| 1 | 2 |"),
+        ("<table><tr><td>1</td><td>2</td></tr></table>", "| 1 | 2 |\n| --- | --- |"),
         (
             "<table><tr><th>a</th><th>b</th></tr><tr><td colspan='2'><pre>x\ny</pre></td></tr></table>",
-            "| a | b |\n| --- | --- |\n| `x y` | `x y` |",
+            "a\n\nb\n\n```\nx\ny\n```",
         ),
         (
             "<table class='highlighttable'><tr><td class='linenos'><pre>1</pre></td><td><pre>x</pre></td></tr></table>",
@@ -294,7 +294,7 @@ def markdown(body: str) -> str:
         ("<dl><dt>a</dt><dt>b</dt><dd><pre>x</pre></dd></dl>", "**a**\n**b**\n\n```\nx\n```"),
         ("<p>x</p><details><summary>More</summary><ul><li>y</li></ul></details>", "x\n\n**More**\n\n- y"),
         ("<dl><dt>alone</dt></dl>", "**alone**"),
-        ("<dl><dt><pre>open(x)</pre></dt><dd>Opens.</dd></dl>", "**open(x)**\nOpens."),
+        ("<dl><dt><pre>open(x)</pre></dt><dd>Opens.</dd></dl>", "```\nopen(x)\n```\n\nOpens."),
         (
             "<dl><dt><pre>enum Way\n  Up\n  Down</pre></dt><dd>Where to.</dd></dl>",
             "```\nenum Way\n  Up\n  Down\n```\n\nWhere to.",
@@ -542,7 +542,7 @@ DOXYGEN = """<div class="fragment"><div class="line"><span class="lineno"> 1</sp
             "# Home of it all\n\nWelcome, see tabs.",
         ),
         ("<h1>Home</h1><script>x</script>", ""),
-        ("<table><tr><td><h2>Functions</h2></td><td>x</td></tr></table>", "|  |  |\n| --- | --- |\n| Functions | x |"),
+        ("<table><tr><td><h2>Functions</h2></td><td>x</td></tr></table>", "## Functions\n\nx"),
     ],
 )
 def test_pages_of_the_usual_generators_read_as_they_look(body: str, expected: str) -> None:
@@ -568,7 +568,11 @@ def test_a_page_s_title_is_its_own_and_not_its_site_s(body: str, title: str) -> 
     ("named", "body", "title"),
     [
         ("Path | Gadget V2 Docs", "<header><h1>Gadget v2 docs</h1></header><article><h2>Path</h2></article>", "Path"),
-        ("61. Events", "<h1><a href='/'>Gadgets</a></h1><div id=content><h2>Events</h2><p>x</p></div>", "61. Events"),
+        (
+            "61. Events",
+            "<h1><a href='/'>Gadgets</a></h1><div id=content><h2>Events</h2><p>They are sent.</p></div>",
+            "61. Events",
+        ),
         ("Box - 1.6", "<div><h1>Gadgets</h1></div><div id=main><h1>class Box</h1><p>x</p></div>", "class Box"),
         ("Box - Gadgets 2 - gadgets.Box", "<h1>Box</h1><p>x</p>", "Box"),
         ("Row values", "<div>Row values</div><h1>1. Terms</h1><p>x</p><h1>2. Syntax</h1><p>y</p>", "Row values"),
@@ -591,9 +595,10 @@ def test_each_page_of_a_site_has_a_title_of_its_own(named: str, body: str, title
 
 def test_what_stands_around_the_text_of_doxygen_and_mediawiki_is_left_out() -> None:
     doxygen = """<div id="top"><div id="projectname">Gadget</div></div><div class="header"><div class="headertitle">
-    <div class="title">Box Class</div></div></div><div class="contents"><p>A box.</p></div><address>Made by</address>"""
+    <div class="title">Box Class</div></div></div><div class="contents"><p>A box.</p></div>
+    <address class="footer">Made by</address>"""
     page = read_page(f"<html><body>{doxygen}</body></html>".encode(), "https://e.org/")
-    assert (page.title, page.markdown) == ("Box Class", "A box.\n")
+    assert (page.title, page.markdown) == ("Box Class", "# Box Class\n\nA box.\n")
     wiki = """<main><h1>Foo</h1><ul><li>Deutsch</li></ul><p>From Wiki</p><div class="mw-content-ltr mw-parser-output">
     <p>Foo is a bar.</p></div><div id="catlinks">Categories: Bars</div></main>"""
     page = read_page(f"<html><body>{wiki}</body></html>".encode(), "https://e.org/")

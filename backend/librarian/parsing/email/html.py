@@ -3,199 +3,132 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from lxml import etree
-from lxml import html as lxml_html
+from ..document_builder import DocumentBuilder, Target
+from ..html import HtmlPage, html_tree
+from ..html_cleanup import is_layout, is_silent, name_of
 
-_SILENT = frozenset({"script", "style", "head", "title", "template", "noscript", "meta", "link", "object", "svg"})
-_BLOCKS = frozenset(
-    {
-        "address", "article", "aside", "body", "center", "dd", "div", "dl", "dt", "fieldset", "figcaption", "figure",
-        "caption", "footer", "form", "header", "html", "main", "nav", "section", "tbody", "td", "tfoot", "th", "thead",
-        "tr",
-    }
-)  # fmt: skip
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+#: Elements with a blank line above and below; all others stand on lines of their own at most.
 _PARAGRAPHS = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "ul", "ol", "table", "blockquote", "hr"})
-_SPACES = re.compile(r"[ \t\r\n\f\xa0]+")
-_DEEPEST = 300  #: nesting below this depth is read without its markup
+_NO_CELLS = frozenset({"ul", "ol", "blockquote", "hr"})  #: what a table that isn't a layout doesn't hold
+_MOST_IN_CELL = 3  #: paragraphs
+_SPACES = re.compile(r"\s+")
 _DEEPEST_QUOTE = 10
 _CONTROLS = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f]")
 
 
 def html_to_text(markup: str) -> str:
     """The visible words of `markup`. Never raises: what can't be parsed is returned without its tags."""
-    if not markup.strip():
-        return ""
-    try:
-        parser = lxml_html.HTMLParser(huge_tree=False, remove_comments=True, remove_pis=True, encoding="utf-8")
-        data = _CONTROLS.sub("", markup).encode("utf-8", "replace")
-        root = lxml_html.document_fromstring(data, parser=parser)
-    except (etree.LxmlError, ValueError, AssertionError, TypeError):
+    root = html_tree(_CONTROLS.sub("", markup))
+    if root is None:
         return _SPACES.sub(" ", re.sub(r"<[^>]{0,2000}>", " ", markup)).strip()
-    writer = _Writer()
-    writer.element(root, 0)
-    return writer.text()
+    lines = _Lines()
+    _MailPage(lines).write(root)
+    return lines.text
 
 
-class _Writer:
-    """Lines being written; each carries the quote marks of its depth."""
+class _Lines(DocumentBuilder):
+    """Takes blocks as lines, each with the quote marks of its depth, and at most one blank line between two."""
 
     def __init__(self) -> None:
-        self._lines: list[tuple[int, str]] = []
-        self._line = ""
-        self._quotes = 0
-        self._preformatted = False
+        super().__init__()
+        self.quotes = 0
+        self._written: list[str] = []
 
+    @property
     def text(self) -> str:
-        """What was written, with single blank lines."""
-        self._end_line()
-        found: list[str] = []
-        for quotes, line in self._lines:
-            margin = "> " * min(quotes, _DEEPEST_QUOTE)
-            line = (margin + line).rstrip()
-            if not line.strip(" >"):
-                line = ""
-            if line or (found and found[-1]):
-                found.append(line)
-        return "\n".join(found).strip("\n")
+        return "\n".join(self._written).strip("\n")
 
-    def element(self, node: Any, depth: int) -> None:
-        """An element with all that is in it."""
-        if not isinstance(node.tag, str):
-            return
-        tag = node.tag.rsplit("}", 1)[-1].rsplit(":", 1)[-1].lower()  # empty where an address stands in angle brackets
-        if tag in _SILENT or _is_hidden(node):
-            return
-        if depth > _DEEPEST:
-            self._words("".join(node.itertext()))
-        elif tag == "br":
-            self._end_line(keep_blank=True)
-        elif tag == "img":
-            self._words(node.get("alt") or "")
-        elif tag == "table":
-            self._table(node, depth)
-        elif tag in ("ul", "ol"):
-            self._list(node, tag == "ol", depth)
-        elif tag == "blockquote":
-            self._apart()
-            self._quotes += 1
-            self._inside(node, depth)
-            self._apart()
-            self._quotes -= 1
-        elif tag == "hr":
-            self._apart()
-            self._line = "_" * 20
-            self._apart()
-        elif tag in _PARAGRAPHS or tag in _BLOCKS:
-            self._block(node, tag, depth)
-        else:
-            self._inside(node, depth)
+    def line(self, words: str) -> None:
+        line = f"{'> ' * min(self.quotes, _DEEPEST_QUOTE)}{words}".rstrip()
+        line = line if line.strip(" >") else ""
+        if line or (self._written and self._written[-1]):
+            self._written.append(line)
 
-    def _inside(self, node: Any, depth: int) -> None:
-        self._words(node.text or "")
-        for child in node:
-            self.element(child, depth + 1)
-            self._words(child.tail or "")
+    def heading(self, level: int, words: str, links: Iterable[Target] = ()) -> None:
+        self.paragraph(words)
 
-    def _block(self, node: Any, tag: str, depth: int) -> None:
-        apart = tag in _PARAGRAPHS
-        self._apart() if apart else self._end_line()
-        before, self._preformatted = self._preformatted, self._preformatted or tag == "pre"
-        self._inside(node, depth)
-        self._preformatted = before
-        self._apart() if apart else self._end_line()
+    def paragraph(self, words: str, links: Iterable[Target] = ()) -> None:
+        for line in words.split("\n"):
+            self.line(_SPACES.sub(" ", line).strip())
 
-    def _list(self, node: Any, ordered: bool, depth: int) -> None:
-        nested = any(True for one in node.iterancestors("li"))
-        self._end_line() if nested else self._apart()
-        indent = "  " * sum(1 for _ in node.iterancestors("ul", "ol"))
-        number = 0
-        for child in node:
-            if child.tag == "li":
-                number += 1
-                self._end_line()
-                self._line = f"{indent}{number}. " if ordered else f"{indent}- "
-                self._inside(child, depth + 1)
-                self._end_line()
-            else:
-                self.element(child, depth + 1)
-            self._words(child.tail or "")
-        self._end_line() if nested else self._apart()
+    def quote(self, words: str, links: Iterable[Target] = ()) -> None:
+        self.paragraph(words)
 
-    def _table(self, node: Any, depth: int) -> None:
-        """Rows as `| a | b |`; a table that only lays out the page is read as blocks."""
-        rows = [row for row in node.iter("tr") if next(row.iterancestors("table"), None) is node]
-        cells = [[cell for cell in row if cell.tag in ("td", "th")] for row in rows]
-        is_data = max((len(row) for row in cells), default=0) > 1 and not any(
-            next(cell.iter("table", "ul", "ol", "blockquote", "pre", "hr"), None) is not None
-            or sum(1 for _ in cell.iter("p", "div")) > 3
-            for row in cells
-            for cell in row
-        )
-        self._apart()
-        if not is_data or any(map(_has_strays, rows)):
-            self._inside(node, depth)
-        else:
-            for caption in node.iterchildren("caption"):
-                self.element(caption, depth + 1)
-            for row in cells:
-                words = [_SPACES.sub(" ", _plain(cell)).strip().replace("|", "\\|") for cell in row]
-                if any(words):
-                    self._end_line()
-                    self._line = f"| {' | '.join(words)} |"
-                    self._end_line()
-        self._apart()
+    def item(self, words: str, depth: int = 0, mark: str = "-", links: Iterable[Target] = ()) -> None:
+        lead = f"{'  ' * depth}{mark} "
+        for line in words.split("\n"):
+            self.line(f"{lead}{_SPACES.sub(' ', line).strip()}")
+            lead = " " * len(lead)
 
-    def _words(self, words: str) -> None:
-        if not words:
-            return
-        if self._preformatted:
-            first, *others = words.replace("\r\n", "\n").split("\n")
-            self._line += first
-            for line in others:
-                self._end_line(keep_blank=True)
-                self._line = line
-            return
-        words = _SPACES.sub(" ", words)
-        if not self._line or self._line.endswith(" "):
-            words = words.lstrip(" ")
-        self._line += words
+    def fence(self, code: str, language: str = "") -> None:
+        for line in code.strip("\n").split("\n"):
+            self.line(line)
 
-    def _end_line(self, *, keep_blank: bool = False) -> None:
-        if self._line.strip() or keep_blank:
-            self._lines.append((self._quotes, self._line.rstrip()))
-        self._line = ""
-
-    def _apart(self) -> None:
-        """End the line and leave a blank one."""
-        self._end_line()
-        if self._lines and self._lines[-1][1]:
-            self._lines.append((self._quotes, ""))
+    def table(self, rows: Sequence[Sequence[str]], links: Iterable[Target] = ()) -> None:
+        for row in rows:
+            cells = [_SPACES.sub(" ", cell).strip().replace("|", "\\|") for cell in row]
+            while cells and not cells[-1]:
+                cells.pop()
+            if cells:
+                self.line(f"| {' | '.join(cells)} |")
 
 
-def _plain(cell: Any) -> str:
-    """A cell's words, lines of it parted by spaces."""
-    pieces: list[str] = []
-    for one in cell.iter():
-        if isinstance(one.tag, str) and one.tag not in _SILENT:
-            if one.tag in ("br", "p", "div"):
-                pieces.append(" ")
-            if one.tag == "img":
-                pieces.append(one.get("alt") or "")
-            pieces.append(one.text or "")
-        if one is not cell:
-            pieces.append(one.tail or "")
-    return "".join(pieces)
+class _MailPage(HtmlPage):
+    def __init__(self, lines: _Lines) -> None:
+        super().__init__(lines, strict=False)
+        self._text = lines
 
+    def _is_left_out(self, element: _Element, name: str) -> bool:
+        return is_silent(element, name) or "mso-hide:all" in (element.get("style") or "").replace(" ", "").lower()
 
-def _has_strays(row: Any) -> bool:
-    """Whether a row holds words or elements beside its cells, which no browser hides."""
-    if (row.text or "").strip():
-        return True
-    return any((child.tail or "").strip() or child.tag not in ("td", "th") for child in row)
+    def _is_layout(self, table: _Element) -> bool:
+        """A table of cells holds no lists or quotes, few paragraphs, and nothing beside its cells."""
+        if is_layout(table):
+            return True
+        paragraphs = 0
+        for inner in table.iterdescendants():
+            name = name_of(inner)
+            paragraphs = 0 if name in ("td", "th") else paragraphs + (name in ("p", "div"))
+            strays = "".join([inner.text or "", *(cell.tail or "" for cell in inner)]) if name == "tr" else ""
+            if name in _NO_CELLS or paragraphs > _MOST_IN_CELL or strays.strip():
+                return True
+        return False
 
+    def _image(self, element: _Element) -> str:
+        return f" {element.get('alt') or ''} "
 
-def _is_hidden(node: Any) -> bool:
-    style = (node.get("style") or "").replace(" ", "").lower()
-    return "display:none" in style or "mso-hide:all" in style
+    def _start(self, element: _Element, name: str) -> None:
+        self._apart(name)
+        super()._start(element, name)
+        if name == "hr":
+            self._text.line("_" * 20)
+        self._text.quotes = self._quotes
+
+    def _end(self, element: _Element, name: str) -> None:
+        super()._end(element, name)
+        self._apart(name)
+        self._text.quotes = self._quotes
+
+    def _flush(self) -> None:
+        if "\n" in self._pieces and not "".join(self._pieces).strip():
+            self._text.line("")  # a box that holds nothing but a line break
+        super()._flush()
+
+    def _apart(self, name: str) -> None:
+        if (
+            name in _PARAGRAPHS
+            and self._pre is None
+            and self._rows is None
+            and not (name in ("ul", "ol") and self._lists)
+        ):
+            self._flush()
+            self._text.line("")
+
+    def _write_fields(self, rows: list[list[str]]) -> None:
+        self._text.table(rows)
