@@ -23,7 +23,7 @@ from ..text.missing_includes import MESSAGE
 from .asciidoc import AsciiDocParser
 from .base import Archive, Chunker, Parser
 from .email.archives import begins_as_archive, format_of
-from .email.quoted_lines import quoted_blocks
+from .email.quotes import quoted_blocks
 from .includes.expansion import Expansion, expanded
 from .includes.files import IncludeRoots
 from .markdown import MarkdownParser
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
-_VERSION = "19"
+_VERSION = "20"
 #: Characters of prose that the language is found by.
 _LANGUAGE_SAMPLE = 4_000
 #: Formats whose words may hold entities and tags of HTML.
