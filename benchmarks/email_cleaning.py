@@ -19,7 +19,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from librarian.models import FOLDED
-from librarian.parsing.email.cleaning import ATTRIBUTION, CLOSING, FORWARDED, QUOTE, excluded_of, own_words
+from librarian.parsing.email.quotes import ATTRIBUTION, CLOSING, FORWARDED, QUOTE, excluded_of, own_words
 
 Reply = Callable[[str], str]
 

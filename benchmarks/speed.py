@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import speed_rivals as rivals
 from librarian.bootstrap import build
-from librarian.embeddings.loading import load_embedder
+from librarian.embeddings.loading import EmbedderSpec
 from librarian.embeddings.onnx import batches, padded
 from librarian.library import Librarian
 from librarian.models import Filters, Selection
@@ -248,7 +248,7 @@ def embedding(config: Path, torch: Path | None, weights: Path | None, report: Re
         texts = [c.chunk.text for document in stored[:: max(1, len(stored) // 100)]
                  for c in reader.chunks_of(document.doc_id)][:EMBEDDED]  # fmt: skip
     library.close()
-    embedder: Any = load_embedder("all-MiniLM-L6-v2")
+    embedder: Any = EmbedderSpec("all-MiniLM-L6-v2")()
     encoded = [embedder._tokenizer.encode(text).ids[: embedder.spec.max_tokens] for text in texts]
     feeds = [padded([encoded[i] for i in batch], embedder._inputs)
              for batch in batches([len(row) for row in encoded], embedder._max_batch)]  # fmt: skip

@@ -17,7 +17,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 
 from librarian.bootstrap import build
-from librarian.embeddings.loading import load_embedder
+from librarian.embeddings.loading import EmbedderSpec
 from librarian.library import Librarian
 from librarian.models import Vectors
 from librarian.settings import Settings
@@ -70,7 +70,7 @@ def index_text(settings: Settings) -> tuple[float, int]:
 
 def noisy_vectors(settings: Settings, sample: int = SAMPLE) -> int:
     """Fill the archive with vectors for every window, so that the indexer embeds nothing; returns how many."""
-    embedder = load_embedder(settings.embeddings.model)
+    embedder = EmbedderSpec(settings.embeddings.model)()
     index = settings.index.path
     catalog, archive = SqliteCatalog(index / "catalog.sqlite"), SqliteEmbeddingCache(index / "vectors.sqlite")
     chance = np.random.default_rng(0)

@@ -17,13 +17,12 @@ from . import __version__
 from .crawling.pages import chosen_models, other_model_note
 from .crawling.sites import Sites
 from .documents.dependencies import Dependencies, LibraryOptions
-from .embeddings.base import Embedder, Reranker
+from .embeddings.base import Embedder, LazyModel, Reranker
 from .embeddings.cross_encoder import CachedReranker, full_name, load_reranker
-from .embeddings.embedder_spec import EmbedderOrder, wrong_dimension
-from .embeddings.loading import AnsweringModel, Provider, RetryingModel
+from .embeddings.loading import AnsweringModel, EmbedderSpec, Provider, wrong_dimension
 from .embeddings.model_files import ModelStore, state_of
 from .embeddings.model_table import canonical, dimension_of, spec_of
-from .embeddings.query_cache import CachedEmbedder, QueryEmbeddings
+from .embeddings.query_cache import CachedEmbedder, QueryVectors
 from .errors import LibrarianError, SetupError, Unavailable
 from .evaluation.service import EvaluationService
 from .evaluation.unanswered_queries import QuestionLog
@@ -160,10 +159,10 @@ def indexer_options(settings: Settings) -> IndexerOptions:
 # -- models ----------------------------------------------------------------------------------------------------------
 
 
-def _order(settings: Settings, *, threads: int, max_batch: int) -> EmbedderOrder:
+def _spec(settings: Settings, *, threads: int, max_batch: int) -> EmbedderSpec:
     """The library's model."""
     embeddings = settings.embeddings
-    return EmbedderOrder(
+    return EmbedderSpec(
         embeddings.model,
         embeddings.provider,
         embeddings.base_url,
@@ -175,7 +174,7 @@ def _order(settings: Settings, *, threads: int, max_batch: int) -> EmbedderOrder
     )
 
 
-def embedder_of(settings: Settings) -> RetryingModel[Embedder] | None:
+def embedder_of(settings: Settings, cache: QueryVectors | None = None) -> LazyModel[Embedder] | None:
     """The model that embeds questions, loaded at first use. Raises `SetupError` where the settings give it another
     dimension."""
     if not settings.embeddings.enabled:
@@ -184,7 +183,7 @@ def embedder_of(settings: Settings) -> RetryingModel[Embedder] | None:
         known = spec_of(settings.embeddings.model)
         if settings.embeddings.dimension not in (None, 0, known.dimension) and known.dimension:
             raise wrong_dimension(settings.embeddings.model, settings.embeddings.dimension, known.dimension)
-    return embedder_for_questions(settings)
+    return embedder_for_questions(settings, QueryVectors(MAX_QUERY_EMBEDDINGS) if cache is None else cache)
 
 
 def query_threads(settings: Settings) -> int:
@@ -196,17 +195,14 @@ def query_threads(settings: Settings) -> int:
     return max(1, settings.embeddings.threads // 2)
 
 
-def embedder_for_questions(settings: Settings) -> RetryingModel[Embedder]:
+def embedder_for_questions(settings: Settings, cache: QueryVectors) -> LazyModel[Embedder]:
     """The library's model, loaded at first use and remembering what it was asked."""
 
-    def load() -> Embedder:
-        order = _order(settings, threads=query_threads(settings), max_batch=QUERY_BATCH)
-        return CachedEmbedder(order(), MAX_QUERY_EMBEDDINGS)
-
-    return RetryingModel(load)
+    spec = _spec(settings, threads=query_threads(settings), max_batch=QUERY_BATCH)
+    return LazyModel(lambda: CachedEmbedder(spec(), cache))
 
 
-def answering_model(settings: Settings, current: RetryingModel[Embedder], indexer: FileIndexer) -> AnsweringModel:
+def answering_model(settings: Settings, current: LazyModel[Embedder], indexer: FileIndexer) -> AnsweringModel:
     """What questions are embedded with: the configured model, or while that fills its stores the one before."""
 
     configured = model_key(settings).rpartition("|")[0]
@@ -226,7 +222,7 @@ def answering_model(settings: Settings, current: RetryingModel[Embedder], indexe
                 "longer name, and no question is sent there.",
                 hint="Wait until all passages are embedded.",
             )
-        order = EmbedderOrder(
+        spec = EmbedderSpec(
             name,
             cast(Provider, provider),
             base_url or None,
@@ -235,12 +231,12 @@ def answering_model(settings: Settings, current: RetryingModel[Embedder], indexe
             QUERY_BATCH,
             embeddings.timeout_s,
         )
-        return order()
+        return spec()
 
-    return AnsweringModel(current, RetryingModel(load), changing=lambda: bool(before()), answering=indexer.model)
+    return AnsweringModel(current, LazyModel(load), changing=lambda: bool(before()), answering=indexer.model)
 
 
-def reranker_of(settings: Settings) -> RetryingModel[Reranker] | None:
+def reranker_of(settings: Settings) -> LazyModel[Reranker] | None:
     """The cross-encoder, loaded at first use; with `auto` only where it is on this machine already."""
     search = settings.search
     if search.reranker not in ("auto", "cross-encoder"):
@@ -257,7 +253,7 @@ def reranker_of(settings: Settings) -> RetryingModel[Reranker] | None:
         )
         return CachedReranker(model, MAX_RERANK_SCORES)
 
-    return RetryingModel(load)
+    return LazyModel(load)
 
 
 def rewriting_of(settings: Settings) -> QueryExpansion | None:
@@ -290,7 +286,7 @@ def summarizer_of(settings: Settings) -> LlmSummarizer | None:
 
 def embedding_child(settings: Settings) -> Callable[[], Embedder]:
     """What builds the library's model inside an embedding child."""
-    return _order(settings, threads=settings.embeddings.threads, max_batch=settings.embeddings.batch_size)
+    return _spec(settings, threads=settings.embeddings.threads, max_batch=settings.embeddings.batch_size)
 
 
 def model_key(settings: Settings) -> str:
@@ -597,7 +593,8 @@ def _make_folder(index: Path) -> None:
 def _joined(settings: Settings, held: Storage) -> Dependencies:
     """Everything above the storage, from the writing side to what the library is given."""
     catalog, analyzer = held.catalog, StandardAnalyzer(settings.search.min_keyword_length)
-    embedder = embedder_of(settings)
+    query_vectors = QueryVectors(MAX_QUERY_EMBEDDINGS)
+    embedder = embedder_of(settings, query_vectors)
     writing = _writing(settings, held)
     indexer, keeping = writing.indexer, writing.keeping
     rewriting, reranker = rewriting_of(settings), reranker_of(settings)
@@ -642,7 +639,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         embedder=embedder,
         caches={
             "exact": cached,
-            "query_embedding": QueryEmbeddings(embedder),
+            "query_embedding": query_vectors,
             **({"semantic": similar} if similar else {}),
         },
         check=keeping.check,
@@ -826,7 +823,7 @@ def _start(
 class _Warming:
     """Loads the model, so that the first question needn't wait; a failure is remembered and shown."""
 
-    def __init__(self, embedder: RetryingModel[Embedder]) -> None:
+    def __init__(self, embedder: LazyModel[Embedder]) -> None:
         self._embedder = embedder
         self._thread = threading.Thread(target=self._run, name="load-model", daemon=True)
 
@@ -839,7 +836,7 @@ class _Warming:
             self._thread.join(LOADING_S)
 
     def _run(self) -> None:
-        with suppress(LibrarianError):  # `problem()` has it
+        with suppress(LibrarianError):  # `error()` has it
             self._embedder.get()
 
 
@@ -847,14 +844,9 @@ class _Closable(Protocol):
     def close(self) -> None: ...
 
 
-def _close(*parts: _Closable | RetryingModel[Embedder] | None) -> None:
-    """In this order, all of them though one may fail; models only where they are loaded."""
+def _close(*parts: _Closable | None) -> None:
+    """In this order, all of them though one may fail."""
     with ExitStack() as closing:
         for part in reversed(parts):
-            closing.callback(_close_one, part)
-
-
-def _close_one(part: _Closable | RetryingModel[Embedder] | None) -> None:
-    loaded = part.peek() if isinstance(part, RetryingModel) else part
-    if loaded is not None:
-        loaded.close()
+            if part is not None:
+                closing.callback(part.close)

@@ -43,9 +43,9 @@ class StatusReport:
             "embeddings": self._parts.embedder,
             "rerank": self._parts.reranker,
         }
-        for part, loadable in parts.items():
-            if loadable is not None and loadable.problem() and not any(item.startswith(f"{part}: ") for item in found):
-                found.append(f"{part}: {loadable.problem()}")
+        for part, model in parts.items():
+            if model is not None and model.error() and not any(item.startswith(f"{part}: ") for item in found):
+                found.append(f"{part}: {model.error()}")
         return found
 
     def word(self, reasons: Sequence[str], count: Count, progress: Progress) -> str:
@@ -157,7 +157,7 @@ class StatusReport:
     def _language_notes(self) -> list[str]:
         """Says so where most documents are in a language that the loaded model wasn't trained for."""
         source = self._parts.embedder
-        loaded = source.peek() if source is not None else None
+        loaded = source.loaded() if source is not None else None
         if loaded is None:
             return []
         columns = self._parts.catalog.columns()
@@ -174,7 +174,7 @@ class StatusReport:
 
     def _embeddings(self) -> dict[str, object]:
         options, source = self._parts.options, self._parts.embedder
-        loaded = source.peek() if source is not None else None
+        loaded = source.loaded() if source is not None else None
         return {
             "enabled": options.embeddings_enabled,
             "model": options.model,

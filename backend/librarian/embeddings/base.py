@@ -1,39 +1,20 @@
-"""Interfaces."""
+"""Interfaces of models, and how a model is loaded: once, when it is first needed, with failures remembered."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from ..models import (
-    Deadline,
-    ModelSpec,
-    Vector,
-    Vectors,
-    Window,
-)
+from ..errors import LibrarianError, Unavailable
+from ..models import Deadline, ModelSpec, Vector, Vectors, Window
 
-T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
 
-
-class LazyModel(Protocol[T_co]):
-    """Something slow to load and able to fail: loaded once, in the background or at first use.
-
-    A failed load is remembered and tried again after 60 s, doubling to an hour, and at `reset`.
-    """
-
-    def get(self) -> T_co:
-        """The loaded thing. Raises `Unavailable` with the remembered reason."""
-
-    def peek(self) -> T_co | None:
-        """The thing where it is loaded already; never loads."""
-
-    def problem(self) -> str:
-        """Why the last load failed; empty where it didn't."""
-
-    def reset(self) -> None:
-        """Forget the failure: the next `get` tries again."""
+FIRST_WAIT = 60.0  #: seconds before a failed load is tried again; doubles with each failure
+LONGEST_WAIT = 3_600.0
 
 
 class Embedder(Protocol):
@@ -43,7 +24,7 @@ class Embedder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Model and arithmetic (int8 or fp32): vectors of two fingerprints never meet."""
+        """Model and arithmetic (int8 or fp32): vectors of two fingerprints are never compared."""
 
     @property
     def backend(self) -> str:
@@ -63,7 +44,7 @@ class Embedder(Protocol):
         """Shape (dimension,), unit length, float32."""
 
     def close(self) -> None:
-        """Let go of the model."""
+        """Free the model."""
 
 
 class Reranker(Protocol):
@@ -71,8 +52,8 @@ class Reranker(Protocol):
 
     name: str
 
-    def score(self, query: str, passages: Sequence[str], budget: Deadline) -> list[float | None]:
-        """A logit per passage, in order; None for passages not reached within the budget."""
+    def score(self, query: str, passages: Sequence[str], deadline: Deadline) -> list[float | None]:
+        """A logit per passage, in order; None for passages not reached within the deadline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +71,7 @@ class QueryRewriter(Protocol):
 
     name: str
 
-    def rewrite(self, query: str, budget: Deadline) -> Rewrite:
+    def rewrite(self, query: str, deadline: Deadline) -> Rewrite:
         """Raises `Unavailable` with one clear sentence."""
 
     def is_connected(self) -> bool:
@@ -98,3 +79,57 @@ class QueryRewriter(Protocol):
 
     def close(self) -> None:
         """End its connections."""
+
+
+class LazyModel(Generic[T]):
+    """A model that `load` loads at the first `get`; a failure is remembered for a minute, then two, up to an hour.
+
+    Threads that ask during a load wait for it and share its outcome. `clock` counts seconds.
+    """
+
+    def __init__(self, load: Callable[[], T], clock: Callable[[], float] = time.monotonic) -> None:
+        self._load = load
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._model: T | None = None
+        self._error = self._hint = ""
+        self._wait, self._retry_at = FIRST_WAIT, float("-inf")
+
+    def get(self) -> T:
+        """The model. Raises `Unavailable` with the reason of the last failure until it is time to try again."""
+        if self._model is not None:
+            return self._model
+        with self._lock:
+            if self._model is None:
+                if self._clock() < self._retry_at:
+                    raise Unavailable(self._error, hint=self._hint)
+                try:
+                    self._model = self._load()
+                except Exception as error:
+                    self._error, self._hint = f"{type(error).__name__}: {error}", "The log holds the details."
+                    if isinstance(error, LibrarianError):
+                        self._error, self._hint = error.message, error.hint
+                    self._retry_at = self._clock() + self._wait
+                    self._wait = min(2 * self._wait, LONGEST_WAIT)
+                    raise Unavailable(self._error, hint=self._hint) from error
+                self._error = ""
+            return self._model
+
+    def loaded(self) -> T | None:
+        """The model if it is loaded; never loads it."""
+        return self._model
+
+    def error(self) -> str:
+        """Why the last load failed; empty if it did not."""
+        return self._error
+
+    def reset(self) -> None:
+        """Forget the failure: the next `get` tries again."""
+        self._error = self._hint = ""
+        self._wait, self._retry_at = FIRST_WAIT, float("-inf")
+
+    def close(self) -> None:
+        """Free the model if it is loaded."""
+        close = getattr(self._model, "close", None)
+        if close is not None:
+            close()

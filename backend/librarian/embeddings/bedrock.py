@@ -17,7 +17,7 @@ from ..errors import LibrarianError, SetupError, Unavailable, install
 from ..models import ModelSpec, Vector, Vectors
 from .model_table import LONGEST
 from .onnx import unit_rows
-from .openai import ServiceEmbedder, first_line
+from .services import ServiceEmbedder, redacted
 
 #: Cohere takes 96 texts a request, none above 2,048 characters: 384 estimated tokens stay below. Titan takes one text.
 _COHERE_BATCH, _COHERE_TOKENS = 96, 384
@@ -69,7 +69,7 @@ class BedrockEmbedder(ServiceEmbedder):
             )
         except self._errors.BotoCoreError as error:
             raise SetupError(
-                f"Amazon Bedrock can't be reached like this ({_said(error)}).",
+                f"Amazon Bedrock can't be reached like this ({_reason(error)}).",
                 hint="Set AWS_REGION, or a profile that has a region.",
             ) from error
         limit = _COHERE_TOKENS if self._cohere else LONGEST
@@ -102,13 +102,13 @@ class BedrockEmbedder(ServiceEmbedder):
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _vectors(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
-        said = [text or " " for text in texts]
+        inputs = [text or " " for text in texts]
         if self._cohere:
-            parts = (said[at : at + _COHERE_BATCH] for at in range(0, len(said), _COHERE_BATCH))
-            rows = [row for part in parts for row in self._by_cohere(part, purpose)]
+            parts = (inputs[at : at + _COHERE_BATCH] for at in range(0, len(inputs), _COHERE_BATCH))
+            rows = [row for part in parts for row in self._by_cohere(part, purpose) or ()]
         else:
-            with ThreadPoolExecutor(min(_AT_ONCE, len(said))) as threads:
-                rows = list(threads.map(self._by_titan, said))
+            with ThreadPoolExecutor(min(_AT_ONCE, len(inputs))) as threads:
+                rows = list(threads.map(self._by_titan, inputs))
         try:
             vectors = np.array(rows, dtype=np.float32)
         except (ValueError, TypeError) as error:
@@ -118,17 +118,16 @@ class BedrockEmbedder(ServiceEmbedder):
         return unit_rows(vectors)
 
     def _by_titan(self, text: str) -> Any:
-        answer = self._invoke({"inputText": text})
-        try:
-            return answer["embedding"]
-        except (KeyError, TypeError) as error:
-            raise self._nonsense(error) from error
+        return self._embeddings({"inputText": text}, "embedding")
 
     def _by_cohere(self, texts: Sequence[str], purpose: Purpose) -> Any:
-        answer = self._invoke({"texts": list(texts), "input_type": purpose, "truncate": "END"})
+        found = self._embeddings({"texts": list(texts), "input_type": purpose, "truncate": "END"}, "embeddings")
+        return found.get("float") if isinstance(found, dict) else found
+
+    def _embeddings(self, body: dict[str, object], field: str) -> Any:
+        answer = self._invoke(body)
         try:
-            found = answer["embeddings"]
-            return found["float"] if isinstance(found, dict) else found
+            return answer[field]
         except (KeyError, TypeError) as error:
             raise self._nonsense(error) from error
 
@@ -151,31 +150,29 @@ class BedrockEmbedder(ServiceEmbedder):
             ) from error
         except self._errors.BotoCoreError as error:
             raise Unavailable(
-                f"Amazon Bedrock can't be reached ({_said(error)}).", hint="Check the network and the region."
+                f"Amazon Bedrock can't be reached ({_reason(error)}).", hint="Check the network and the region."
             ) from error
         except ValueError as error:
             raise self._nonsense(error) from error
 
     def _refused(self, response: dict[str, Any]) -> LibrarianError:
         code = str(response.get("Error", {}).get("Code", ""))
-        said = first_line(response.get("Error", {}).get("Message") or code, "it says nothing")
+        reason = redacted(response.get("Error", {}).get("Message") or code or "it says nothing")
         status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
         if code.startswith(_REFUSED) or status in (401, 403):
             return SetupError(
-                f"Amazon Bedrock refuses the credentials ({said}).", hint="Check them, and the access to this model."
+                f"Amazon Bedrock refuses the credentials ({reason}).", hint="Check them, and the access to this model."
             )
-        if code.startswith("ResourceNotFound") or status == 404 or "model identifier" in said:
+        if code.startswith("ResourceNotFound") or status == 404 or "model identifier" in reason:
             return SetupError(
-                f"Amazon Bedrock has no model '{self._name}' here ({said}).",
+                f"Amazon Bedrock has no model '{self._name}' here ({reason}).",
                 hint="Check embeddings.model and the region.",
             )
-        if code.startswith("ServiceQuotaExceeded"):
-            return Unavailable(f"The quota of Amazon Bedrock is used up ({said}).", hint="Ask Amazon for a larger one.")
-        if code.startswith("Throttling") or status == 429:
-            return Unavailable(f"Amazon Bedrock limits the rate of requests ({said}).", hint="Try again in a minute.")
+        if code.startswith(("ServiceQuotaExceeded", "Throttling")) or status == 429:
+            return Unavailable(f"Amazon Bedrock limits the rate of requests ({reason}).", hint="Try again in a minute.")
         if status >= 500:
-            return Unavailable(f"Amazon Bedrock fails with {status} ({said}).", hint="Try again later.")
-        return Unavailable(f"Amazon Bedrock refuses the request ({said}).", hint="Check embeddings.model.")
+            return Unavailable(f"Amazon Bedrock fails with {status} ({reason}).", hint="Try again later.")
+        return Unavailable(f"Amazon Bedrock refuses the request ({reason}).", hint="Check embeddings.model.")
 
     def _nonsense(self, what: object) -> Unavailable:
         return Unavailable(
@@ -183,5 +180,5 @@ class BedrockEmbedder(ServiceEmbedder):
         )
 
 
-def _said(error: Exception) -> str:
-    return first_line(error, type(error).__name__)
+def _reason(error: Exception) -> str:
+    return redacted(error) or type(error).__name__

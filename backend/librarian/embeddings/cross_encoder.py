@@ -4,58 +4,53 @@ from __future__ import annotations
 
 import hashlib
 import os
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from ..errors import SetupError
 from ..models import Deadline
+from ..storage.lru_cache import LruCache
 from .base import Reranker
 from .model_files import ModelStore
 from .model_table import positions, read_json
-from .onnx import load, places, run
+from .onnx import OnnxModel
 from .windows import clip
 
 DEFAULT_RERANKER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
 
 
-class OnnxCrossEncoder:
+class OnnxCrossEncoder(OnnxModel):
     """A classifier with one output, int8 on the CPU or fp32 on CUDA, from a folder that `ModelStore` has prepared.
 
     `max_length` bounds question and passage together, in tokens, and so does the model; the passage gives way. Passages
-    run one by one, so that a score doesn't depend on its company and the budget is kept to within one passage. Raises
+    run one by one, so that a score doesn't depend on its batch and the deadline is kept to within one passage. Raises
     `Unavailable` where the folder can't be loaded, `SetupError` where the model isn't a cross-encoder.
     """
 
     def __init__(self, folder: Path, name: str, *, threads: int = 2, max_length: int = 256) -> None:
+        super().__init__(folder, f"cross-encoder '{name}'", threads=threads)
         self.name = name
-        loaded = load(folder, f"cross-encoder '{name}'", threads=threads)
-        self._session, self._tokenizer = loaded.session, loaded.tokenizer
-        self._places = partial(places, loaded.tokenizer)
         most = positions(read_json(folder / "config.json"))
-        self._room = (min(max_length, most) if most else max_length) - len(self._tokenizer.encode("", "").ids)
-        self._inputs = {item.name for item in self._session.get_inputs()}
+        self._limit = (min(max_length, most) if most else max_length) - len(self._tokenizer.encode("", "").ids)
         self._output = self._session.get_outputs()[0].name
 
-    def score(self, query: str, passages: Sequence[str], budget: Deadline) -> list[float | None]:
+    def score(self, query: str, passages: Sequence[str], deadline: Deadline) -> list[float | None]:
         """A logit per passage, in order; None for those not reached in time. Raises `CallerError` on cancellation."""
-        # Half of the room is the question's at most: a passage must always be read, whatever was asked.
-        query = clip(query, self._places, self._room // 2)
-        room = self._room - len(self._places(query))
+        # Half of the left is the question's at most: a passage must always be read, whatever was asked.
+        query = clip(query, self._places, self._limit // 2)
+        left = self._limit - len(self._places(query))
         out: list[float | None] = [None] * len(passages)
         slowest_ms = 0.0
         for index, passage in enumerate(passages):
-            if budget.cancelled.is_set():
-                budget.check()
-            if budget.remaining_ms() <= slowest_ms:
+            if deadline.cancelled.is_set():
+                deadline.check()
+            if deadline.remaining_ms() <= slowest_ms:
                 break
             started = time.monotonic()
-            out[index] = self._logit(query, clip(passage, self._places, room))
+            out[index] = self._logit(query, clip(passage, self._places, left))
             slowest_ms = max(slowest_ms, (time.monotonic() - started) * 1000)
         return out
 
@@ -63,7 +58,7 @@ class OnnxCrossEncoder:
         pair = self._tokenizer.encode(query, passage)
         columns = {"input_ids": pair.ids, "attention_mask": pair.attention_mask, "token_type_ids": pair.type_ids}
         feed = {name: np.array([row], dtype=np.int64) for name, row in columns.items() if name in self._inputs}
-        found = run(self._session, self._output, feed, f"cross-encoder '{self.name}'")
+        found = self._run(self._output, feed)
         if found.shape != (1, 1):
             raise SetupError(
                 f"'{self.name}' has an output of shape {found.shape[1:]}, not one score.",
@@ -88,33 +83,25 @@ Key = tuple[str, str, str]  #: model, question, hash of the passage
 
 
 class CachedReranker:
-    """A reranker whose scores are remembered by model, question and passage, the least recently used forgotten first.
+    """A reranker whose scores are remembered by model, question and passage.
 
-    Passages not reached in time aren't remembered, so that a slow question gets further each time it is asked. Safe to
-    share between threads.
+    Passages not reached in time aren't remembered, so that a slow question gets further each time it is asked.
     """
 
     def __init__(self, reranker: Reranker, max_entries: int = 50_000) -> None:
         self.name = reranker.name
         self._reranker = reranker
-        self._max_entries = max_entries
-        self._scores: OrderedDict[Key, float] = OrderedDict()
-        self._lock = threading.Lock()
+        self._scores: LruCache[Key, float] = LruCache(max_entries)
 
-    def score(self, query: str, passages: Sequence[str], budget: Deadline) -> list[float | None]:
+    def score(self, query: str, passages: Sequence[str], deadline: Deadline) -> list[float | None]:
         """A logit per passage, in order; only the unknown ones are read."""
         keys = [(self.name, query, hashlib.sha256(text.encode()).hexdigest()) for text in passages]
-        with self._lock:
-            known = {key: self._scores[key] for key in keys if key in self._scores}
-            for key in known:
-                self._scores.move_to_end(key)
-        unknown = {key: text for key, text in zip(keys, passages, strict=True) if key not in known}
+        scores = {key: self._scores.get(key) for key in keys}
+        unknown = {key: text for key, text in zip(keys, passages, strict=True) if scores[key] is None}
         if unknown:
-            found = self._reranker.score(query, list(unknown.values()), budget)
-            read = {key: score for key, score in zip(unknown, found, strict=True) if score is not None}
-            with self._lock:
-                self._scores.update(read)
-                while len(self._scores) > self._max_entries:
-                    self._scores.popitem(last=False)
-            known |= read
-        return [known.get(key) for key in keys]
+            found = self._reranker.score(query, list(unknown.values()), deadline)
+            for key, score in zip(unknown, found, strict=True):
+                if score is not None:
+                    self._scores.put(key, score)
+                    scores[key] = score
+        return [scores[key] for key in keys]

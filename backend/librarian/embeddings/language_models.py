@@ -1,4 +1,4 @@
-"""Asks a language model, once, for better search terms and for the answer it would expect (HyDE, arXiv:2212.10496)."""
+"""Asks a language model for search terms and the answer it would expect (HyDE, arXiv:2212.10496), or for a summary."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import re
 import time
 from typing import Any, Literal
 
-import httpx
-
 from ..errors import SetupError, Unavailable
 from ..models import Deadline
 from .base import Rewrite
-from .redaction import address, words
+from .services import ServiceClient
 
 Provider = Literal["openai", "ollama"]
 
@@ -30,135 +28,81 @@ class Chat:
     ) -> None:
         self.model = model
         self.name = f"{provider}:{model}"
-        self._provider = provider
-        self.url = (base_url or _BASES[provider]).rstrip("/")
-        if provider == "ollama":  # its own format lies beside the /v1 that imitates OpenAI's
-            self.url = self.url.removesuffix("/v1")
-        key = api_key or ""
-        if provider == "openai" and not key and self.url == _BASES["openai"]:
+        self._ollama = provider == "ollama"
+        url = (base_url or _BASES[provider]).rstrip("/")
+        if self._ollama:  # its own format lies next to the /v1 that imitates OpenAI's
+            url = url.removesuffix("/v1")
+        elif not api_key and url == _BASES["openai"]:
             raise SetupError("There is no key for OpenAI's models.", hint="Set OPENAI_API_KEY or llm.base_url.")
-        self._key = key
-        self._client = httpx.Client(headers={"Authorization": f"Bearer {key}"} if key else {})
+        self.client = ServiceClient(url, api_key or "", name=f"The language model '{model}'", settings="llm")
 
-    def say(self, system: str, user: str, *, seconds: float, tokens: int, as_json: bool = False) -> str:
-        """What the model answers, without its thoughts. Raises `Unavailable` with one clear sentence."""
-        started = time.monotonic()
-        path, body = self._request(system, user, tokens, as_json)
-        try:
-            with self._client.stream("POST", f"{self.url}{path}", json=body, timeout=httpx.Timeout(seconds)) as answer:
-                heard = self._heard(answer, started + seconds)
-        except httpx.TimeoutException as error:
-            raise Unavailable(
-                f"The language model '{self.model}' didn't answer within {seconds:.1f} s.", hint="Raise llm.timeout_s."
-            ) from error
-        except httpx.TransportError as error:
-            raise Unavailable(
-                f"The language model at {address(self.url)} can't be reached ({error or type(error).__name__}).",
-                hint="Check llm.base_url and that the server runs.",
-            ) from error
-        if answer.status_code != 200:
-            raise self._refused(answer.status_code, heard)
-        return without_thoughts(self._said(heard))
+    def ask(self, system: str, user: str, *, seconds: float, tokens: int, as_json: bool = False) -> str:
+        """The model's answer, without its thoughts. Raises `Unavailable` with one clear sentence."""
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        body: dict[str, Any] = {"model": self.model, "messages": messages, "stream": True}
+        if self._ollama:
+            path = "/api/chat"
+            body |= {"options": {"temperature": 0, "num_predict": tokens}} | ({"format": "json"} if as_json else {})
+        else:
+            path = "/chat/completions"
+            body |= {"temperature": 0, "max_tokens": tokens}
+        answer = self.client.post(path, body, timeout_s=seconds, within_s=seconds, attempts=1, most_bytes=_MOST_BYTES)
+        return without_thoughts(self._text(answer))
 
     def is_connected(self, timeout_s: float = 2.0) -> bool:
         """Whether the server answers; asks for its list of models."""
-        path = "/models" if self._provider == "openai" else "/api/tags"
-        try:
-            return self._client.get(f"{self.url}{path}", timeout=timeout_s).status_code == 200
-        except httpx.HTTPError:
-            return False
+        return self.client.answers("/api/tags" if self._ollama else "/models", timeout_s)
 
     def close(self) -> None:
         """End the connections."""
-        self._client.close()
+        self.client.close()
 
-    # -- inside ------------------------------------------------------------------------------------------------------
-
-    def _request(self, system: str, user: str, tokens: int, as_json: bool) -> tuple[str, dict[str, Any]]:
-        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        body: dict[str, Any] = {"model": self.model, "messages": messages, "stream": True}
-        if self._provider == "ollama":
-            options = {"options": {"temperature": 0, "num_predict": tokens}}
-            return "/api/chat", body | options | ({"format": "json"} if as_json else {})
-        return "/chat/completions", body | {"temperature": 0, "max_tokens": tokens}
-
-    def _heard(self, answer: httpx.Response, deadline: float) -> str:
-        """The body, up to a length that no wanted answer has. Raises `httpx.ReadTimeout` once time is up."""
-        heard = b""
-        for part in answer.iter_bytes():
-            heard += part
-            if len(heard) > _MOST_BYTES:
-                break
-            if time.monotonic() > deadline:
-                raise httpx.ReadTimeout("slow")
-        return heard.decode("utf-8", errors="replace")
-
-    def _said(self, heard: str) -> str:
-        """What the model said: in events (OpenAI), in lines (Ollama), or in one piece where a server can't stream."""
-        said = ""
+    def _text(self, answer: str) -> str:
+        """What the model said: in events (OpenAI), in lines (Ollama), or in one piece if a server can't stream."""
+        text = ""
         try:
-            for piece in _pieces(heard):
+            for piece in _pieces(answer):
                 found = json.loads(piece)
                 if isinstance(found, dict) and (wrong := found.get("error")):
                     reason = wrong.get("message") if isinstance(wrong, dict) else wrong
-                    raise Unavailable(f"The language model '{self.model}' broke off ({words(reason, self._key)}).")
-                if self._provider == "ollama":
+                    raise Unavailable(f"The language model '{self.model}' broke off ({self.client.redacted(reason)}).")
+                if self._ollama:
                     message = found["message"]
-                elif said and not found["choices"]:
+                elif text and not found["choices"]:
                     continue  # the usage, after the last word
                 else:
                     message = found["choices"][0].get("delta") or found["choices"][0].get("message") or {}
-                said += _text_of(message.get("content"))
+                content = message.get("content") or ""
+                if isinstance(content, list):  # parts, of which some are text
+                    content = "".join(str(part.get("text") or "") for part in content)
+                text += str(content)
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-            if not said:
+            if not text:
                 raise Unavailable(
-                    f"{address(self.url)} answers with something that isn't a chat ({error!r}).",
+                    f"{self.client.shown} answers with something that isn't a chat ({error!r}).",
                     hint="Check llm.provider.",
                 ) from error
-        return said
-
-    def _refused(self, status: int, heard: str) -> Unavailable:
-        hints = {
-            401: "Check OPENAI_API_KEY.",
-            403: "Check OPENAI_API_KEY.",
-            404: "Check llm.model and llm.base_url.",
-            429: "Try again in a minute, or check the account's quota.",
-        }
-        return Unavailable(
-            f"The language model '{self.model}' at {address(self.url)} answers {status} ({words(heard, self._key)}).",
-            hint=hints.get(status, "See the server's log."),
-        )
+        return text
 
 
-def _pieces(heard: str) -> list[str]:
+def _pieces(answer: str) -> list[str]:
     """The JSON texts of a body: one, or one a line, with or without `data:` before it."""
-    lines = [line.strip() for line in heard.splitlines()]
+    lines = [line.strip() for line in answer.splitlines()]
     events = [line[5:].strip() for line in lines if line.startswith("data:")]
     if events:
         return [event for event in events if event != "[DONE]"]
-    try:
-        json.loads(heard)
-    except ValueError:
-        return [line for line in lines if line]
-    return [heard]
+    return [answer] if _is_json(answer) else [line for line in lines if line]
 
 
-def _text_of(content: Any) -> str:
-    """What a message holds: text, or a list of parts of which some are text."""
-    if isinstance(content, list):
-        return "".join(str(part.get("text") or "") for part in content)
-    return str(content or "")
-
-
-def without_thoughts(said: str) -> str:
-    """What a model said without what it said to itself.
+def without_thoughts(text: str) -> str:
+    """A model's answer without what it said to itself.
 
     >>> without_thoughts("<think>Which one?</think> This one.")
     'This one.'
     >>> without_thoughts("Which one? </think> This one.")
     'This one.'
     """
-    return _THOUGHTS.sub("", said).strip()
+    return _THOUGHTS.sub("", text).strip()
 
 
 _LONGEST = 2_000  #: characters kept of what the model says
@@ -175,7 +119,7 @@ _SYSTEM = (
 class LlmRewriter:
     """A `QueryRewriter` over OpenAI's chat format (`openai`) or Ollama's own (`ollama`).
 
-    One request per question, never repeated; it ends after `timeout_s` or with the budget, whichever is earlier.
+    One request per question, never repeated; it ends after `timeout_s` or with the deadline, whichever is earlier.
     """
 
     def __init__(
@@ -190,41 +134,34 @@ class LlmRewriter:
         self._chat = Chat(model, provider=provider, base_url=base_url, api_key=api_key)
         self._timeout_s = timeout_s
         self.name = self._chat.name
+        self.is_connected, self.close = self._chat.is_connected, self._chat.close
 
-    def rewrite(self, query: str, budget: Deadline) -> Rewrite:
+    def rewrite(self, query: str, deadline: Deadline) -> Rewrite:
         """Search terms and a hypothetical answer. Raises `Unavailable` with one clear sentence."""
         started = time.monotonic()
-        seconds = min(self._timeout_s, budget.remaining_ms() / 1000)
+        seconds = min(self._timeout_s, deadline.remaining_ms() / 1000)
         if seconds <= 0:
             raise Unavailable("There is no time left to ask the language model.", hint="Ask for a simpler mode.")
-        terms, expected = parse(self._chat.say(_SYSTEM, query, seconds=seconds, tokens=_TOKENS, as_json=True))
+        terms, expected = parse(self._chat.ask(_SYSTEM, query, seconds=seconds, tokens=_TOKENS, as_json=True))
         return Rewrite(terms, expected, self._chat.model, (time.monotonic() - started) * 1000)
 
-    def is_connected(self, timeout_s: float = 2.0) -> bool:
-        """Whether the server answers."""
-        return self._chat.is_connected(timeout_s)
 
-    def close(self) -> None:
-        """End the connections."""
-        self._chat.close()
-
-
-def parse(said: str) -> tuple[str, str]:
+def parse(answer: str) -> tuple[str, str]:
     """(search terms, hypothetical answer) from what a model said: JSON, fenced JSON, JSON in prose, or plain prose.
 
-    Plain prose counts as the answer. Raises `Unavailable` where nothing was said.
+    Plain prose counts as the answer. Raises `Unavailable` if nothing was said.
 
     >>> parse('Sure! {"search_terms": ["pod", "restart"], "hypothetical_answer": "Delete it."}')
     ('pod restart', 'Delete it.')
     """
-    plain = without_thoughts(said)
+    plain = without_thoughts(answer)
     found = _object_in(plain)
     if found is None:
         terms, expected = "", plain.strip("`").strip()
         if expected.startswith("{") or _is_json(expected):  # it broke off, or says something else
             expected = ""
     else:
-        terms, expected = _text(found.get("search_terms")), _text(found.get("hypothetical_answer"))
+        terms, expected = _line(found.get("search_terms")), _line(found.get("hypothetical_answer"))
     if not terms and not expected:
         raise Unavailable("The language model said nothing that can be searched for.", hint="Try another llm.model.")
     return terms[:_LONGEST], expected[:_LONGEST]
@@ -251,7 +188,7 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _text(value: object) -> str:
+def _line(value: object) -> str:
     if isinstance(value, list):
         value = " ".join(str(item) for item in value)
     if not isinstance(value, str):
@@ -277,23 +214,15 @@ class LlmSummarizer:
         self.name = chat.name
         self._chat = chat
         self._timeout_s = timeout_s
+        self.close = chat.close
 
     def __call__(self, title: str, markdown: str) -> str:
-        """At most `LONGEST` characters on one line. Raises `Unavailable` where nothing useful was said."""
-        said = self._chat.say(
-            _SUMMARY_PROMPT,
-            f"# {title}\n\n{markdown[:READ]}",
-            seconds=self._timeout_s,
-            tokens=_SUMMARY_TOKENS,
-            as_json=False,
-        )
-        text = " ".join(said.strip("`\"' \n").split())
+        """At most `LONGEST` characters on one line. Raises `Unavailable` if nothing useful was said."""
+        page = f"# {title}\n\n{markdown[:READ]}"
+        answer = self._chat.ask(_SUMMARY_PROMPT, page, seconds=self._timeout_s, tokens=_SUMMARY_TOKENS)
+        text = " ".join(answer.strip("`\"' \n").split())
         if len(text.split()) < 3:
             raise Unavailable(
                 f"The language model '{self._chat.model}' said no summary.", hint="Try another llm.model."
             )
         return text if len(text) <= LONGEST else text[: LONGEST - 1].rsplit(" ", 1)[0] + "…"
-
-    def close(self) -> None:
-        """End the connections."""
-        self._chat.close()

@@ -1,137 +1,94 @@
-"""Loads what is slow and may fail, once, and remembers why it failed."""
+"""Which embedder is loaded, and which one embeds questions while the model changes."""
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, Literal, TypeVar
+from typing import Literal
 
-from ..errors import LibrarianError, SetupError, Unavailable
+from ..errors import SetupError, Unavailable
 from .base import Embedder, LazyModel
 from .model_files import ModelStore
 from .model_table import hub_name, read_spec, spec_of
 from .onnx import has_cuda
 
-T = TypeVar("T")
 Provider = Literal["local", "openai", "bedrock"]
 
-FIRST_WAIT = 60.0  #: seconds before a failed load is tried again; doubles with each failure
-LONGEST_WAIT = 3_600.0
 
+@dataclass(frozen=True, slots=True)
+class EmbedderSpec:
+    """Which embedder to load. Can be pickled for a child process.
 
-class RetryingModel(Generic[T]):
-    """A `LazyModel`: `load` runs at the first `get`; a failure is remembered for a minute, then two, up to an hour.
-
-    Threads that ask while one loads wait for it and share its outcome. `clock` counts seconds.
+    Attributes:
+        timeout_s: for one request to a service.
+        dimension: a model with another dimension is refused.
+        folder: where models are kept; the user's cache by default.
     """
 
-    def __init__(self, load: Callable[[], T], clock: Callable[[], float] = time.monotonic) -> None:
-        self._load = load
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._thing: T | None = None
-        self._problem = ""
-        self._hint = ""
-        self._wait = FIRST_WAIT
-        self._again = float("-inf")
+    name: str
+    provider: Provider = "local"
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    threads: int = 2
+    max_batch: int = 8
+    timeout_s: float = 30.0
+    dimension: int | None = None
+    folder: Path | None = None
 
-    def get(self) -> T:
-        """The loaded thing. Raises `Unavailable` with the reason of the last failure until it's time to try again."""
-        thing = self._thing
-        if thing is not None:
-            return thing
-        with self._lock:
-            if self._thing is not None:
-                return self._thing
-            if self._problem and self._clock() < self._again:
-                raise Unavailable(self._problem, hint=self._hint)
+    def __call__(self) -> Embedder:
+        """Load it, fetched and built first if it isn't on this machine. Raises `SetupError` or `Unavailable`."""
+        embedder = self._load()
+        if self.dimension is not None and self.dimension != embedder.spec.dimension:
+            embedder.close()
+            raise wrong_dimension(self.name, self.dimension, embedder.spec.dimension)
+        return embedder
+
+    def _load(self) -> Embedder:
+        if self.provider == "bedrock":
+            from .bedrock import BedrockEmbedder
+
+            return BedrockEmbedder(self.name, endpoint_url=self.base_url, timeout_s=self.timeout_s)
+        if self.provider == "openai":
+            from .openai import OpenAIEmbedder
+
+            return OpenAIEmbedder(self.name, base_url=self.base_url, api_key=self.api_key, timeout_s=self.timeout_s)
+        spec = spec_of(self.name)
+        if spec.provider != "local":  # a model's name alone sends no text to a service
+            raise SetupError(
+                f"{self.name} runs at a service, and no text is sent to one unless you say so.",
+                hint=f"Set embeddings.provider to {spec.provider}, or choose a model that runs on this machine.",
+            )
+        from . import sentence_transformers as torch
+        from .onnx import OnnxEmbedder
+
+        home = None
+        if not torch.has_cuda() or has_cuda():
             try:
-                self._thing = self._load()
-            except Exception as error:
-                self._remember(error)
-                raise Unavailable(self._problem, hint=self._hint) from error
-            self._problem = self._hint = ""
-            self._wait = FIRST_WAIT
-            return self._thing
-
-    def peek(self) -> T | None:
-        """The thing where it is loaded already."""
-        return self._thing
-
-    def problem(self) -> str:
-        """Why the last load failed; empty where it didn't."""
-        return self._problem
-
-    def reset(self) -> None:
-        """Forget the failure: the next `get` tries again at once."""
-        with self._lock:
-            self._problem = self._hint = ""
-            self._wait = FIRST_WAIT
-            self._again = float("-inf")
-
-    def _remember(self, error: Exception) -> None:
-        if isinstance(error, LibrarianError):
-            self._problem, self._hint = error.message, error.hint
-        else:
-            self._problem, self._hint = f"{type(error).__name__}: {error}", "The log holds the details."
-        self._again = self._clock() + self._wait
-        self._wait = min(2 * self._wait, LONGEST_WAIT)
+                home = ModelStore(self.folder).ensure(self.name)
+            except Unavailable:
+                if not torch.is_installed():
+                    raise
+        if home is None:
+            return torch.TorchEmbedder(hub_name(self.name), spec, max_batch=self.max_batch)
+        return OnnxEmbedder(home, read_spec(self.name, home), threads=self.threads, max_batch=self.max_batch)
 
 
-def load_embedder(
-    name: str,
-    *,
-    folder: Path | None = None,
-    provider: Provider = "local",
-    base_url: str | None = None,
-    api_key: str | None = None,
-    threads: int = 2,
-    max_batch: int = 8,
-    timeout_s: float = 30.0,
-) -> Embedder:
-    """The embedder of a model's name, fetched and built first where it isn't on this machine.
-
-    `folder` is where models are kept (the user's cache by default). `timeout_s` is for one request to a service. A
-    model's name alone chooses no service: one that only a service has is refused. Raises `SetupError` or `Unavailable`
-    with the remedy.
-    """
-    if provider == "bedrock":
-        from .bedrock import BedrockEmbedder
-
-        return BedrockEmbedder(name, endpoint_url=base_url, timeout_s=timeout_s)
-    if provider == "local" and (needed := spec_of(name).provider) != "local":
-        raise SetupError(
-            f"{name} runs at a service, and no text is sent to one unless you say so.",
-            hint=f"Set embeddings.provider to {needed}, or choose a model that runs on this machine.",
-        )
-    if provider == "openai":
-        from .openai import OpenAIEmbedder
-
-        return OpenAIEmbedder(name, base_url=base_url, api_key=api_key, timeout_s=timeout_s)
-    from . import sentence_transformers
-    from .onnx import OnnxEmbedder
-
-    if sentence_transformers.has_cuda() and not has_cuda():
-        return sentence_transformers.TorchEmbedder(hub_name(name), spec_of(name), max_batch=max_batch)
-    try:
-        home = ModelStore(folder).ensure(name)
-    except Unavailable:
-        if not sentence_transformers.is_installed():
-            raise
-        return sentence_transformers.TorchEmbedder(hub_name(name), spec_of(name), max_batch=max_batch)
-    return OnnxEmbedder(home, read_spec(name, home), threads=threads, max_batch=max_batch)
+def wrong_dimension(name: str, wanted: int, found: int) -> SetupError:
+    """The settings name a dimension that the model doesn't have."""
+    return SetupError(
+        f"embeddings.dimension is {wanted}; {name} has {found}.", hint=f"Set it to {found}, or leave it out."
+    )
 
 
-class AnsweringModel:
-    """A `LazyModel` of the model that questions are to be embedded with.
+class AnsweringModel(LazyModel[Embedder]):
+    """The model that questions are embedded with: the configured one, or during a change the one before.
 
     Args:
         current: the configured model.
         earlier: the one before.
         changing: whether it is the one before whose vectors answer.
-        answering: fingerprint of the model whose vectors answer; empty where there are none yet.
+        answering: fingerprint of the model whose vectors answer; empty if there are none yet.
     """
 
     def __init__(
@@ -148,8 +105,8 @@ class AnsweringModel:
         self._answering = answering
 
     def get(self) -> Embedder:
-        """The model. Raises `Unavailable` where it can't be loaded, or the vectors that answer are of another build."""
-        model = self._wanted().get()
+        """The model. Raises `Unavailable` if it can't be loaded, or if the vectors that answer are of another build."""
+        model = self._chosen().get()
         answering = self._answering()
         if answering and model.fingerprint != answering:
             raise Unavailable(
@@ -158,24 +115,21 @@ class AnsweringModel:
             )
         return model
 
-    def peek(self) -> Embedder | None:
-        """The same, where it is loaded."""
-        return self._wanted().peek()
+    def loaded(self) -> Embedder | None:
+        return self._chosen().loaded()
 
-    def problem(self) -> str:
-        """Why it couldn't be loaded; empty where it could."""
-        return self._wanted().problem()
+    def error(self) -> str:
+        return self._chosen().error()
 
     def reset(self) -> None:
-        """Forget failures."""
         self._current.reset()
         self._earlier.reset()
 
     def close(self) -> None:
         """Free the model before; the configured one is closed by its owner."""
-        earlier = self._earlier.peek()
+        earlier = self._earlier.loaded()
         if earlier is not None:
             earlier.close()
 
-    def _wanted(self) -> LazyModel[Embedder]:
+    def _chosen(self) -> LazyModel[Embedder]:
         return self._earlier if self._changing() else self._current

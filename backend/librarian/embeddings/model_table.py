@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
@@ -24,60 +24,35 @@ LONGEST = 512
 _POOLING = "1_Pooling"  #: folder of a sentence-transformers model's pooling
 #: Ways of pooling by their published names; of unit vectors a sum over the root of its length is a mean.
 _POOLINGS: dict[str, Literal["mean", "cls", "last"]] = {
-    "mean": "mean",
-    "mean_sqrt_len": "mean",
-    "cls": "cls",
-    "lasttoken": "last",
-}
+    "mean": "mean", "mean_sqrt_len": "mean", "cls": "cls", "lasttoken": "last"
+}  # fmt: skip
 
 _MANY = ("en", "de", "fr", "es", "it", "nl", "pt", "ru", "sv", "pl", "tr", "ar", "hi", "th", "zh", "ja", "ko", "…")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A model with the place it is published at; an empty `hub` where it's reached by its own service."""
-
-    spec: ModelSpec
-    hub: str
-
-
-_ROWS = (
-    # It was trained on 128 tokens. Ray questions, nDCG@10 with windows of 256 and of 128: semantic 0.512 and 0.534,
-    # hybrid 0.624 and 0.639; 14% more tokens to embed.
-    Row(ModelSpec(DEFAULT, 384, 256, window_tokens=128), "sentence-transformers/all-MiniLM-L6-v2"),
-    Row(ModelSpec("all-mpnet-base-v2", 768, 384), "sentence-transformers/all-mpnet-base-v2"),
-    Row(ModelSpec("multi-qa-MiniLM-L6-cos-v1", 384, 512), "sentence-transformers/multi-qa-MiniLM-L6-cos-v1"),
-    Row(ModelSpec("e5-large-v2", 1024, 512, "query: ", "passage: "), "intfloat/e5-large-v2"),
-    Row(
-        ModelSpec("multilingual-e5-small", 384, 512, "query: ", "passage: ", languages=_MANY),
-        "intfloat/multilingual-e5-small",
-    ),
-    Row(
-        ModelSpec(
-            "bge-small-en-v1.5", 384, 512, "Represent this sentence for searching relevant passages: ", pooling="cls"
-        ),
-        "BAAI/bge-small-en-v1.5",
-    ),
-    Row(
-        ModelSpec(
-            "Qwen3-Embedding-0.6B",
-            1024,
-            LONGEST,
-            "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:",
-            pooling="last",
-            languages=_MANY,
-        ),
-        "Qwen/Qwen3-Embedding-0.6B",
-    ),
-    Row(ModelSpec("text-embedding-3-small", 1536, LONGEST, languages=_MANY, provider="openai"), ""),
-    Row(ModelSpec("text-embedding-3-large", 3072, LONGEST, languages=_MANY, provider="openai"), ""),
-)
-_BY_NAME = {key.lower(): row for row in _ROWS for key in (row.spec.name, row.hub) if key}
+_RETRIEVE = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+_REPRESENT = "Represent this sentence for searching relevant passages: "
+#: Models with the place that each is published at; empty where it is reached by its own service.
+_ROWS: tuple[tuple[ModelSpec, str], ...] = (
+    # trained on 128 tokens: windows of 128 find more than those of 256 (docs/librarian/guide/tuning.md)
+    (ModelSpec(DEFAULT, 384, 256, window_tokens=128), "sentence-transformers/all-MiniLM-L6-v2"),
+    (ModelSpec("all-mpnet-base-v2", 768, 384), "sentence-transformers/all-mpnet-base-v2"),
+    (ModelSpec("multi-qa-MiniLM-L6-cos-v1", 384, 512), "sentence-transformers/multi-qa-MiniLM-L6-cos-v1"),
+    (ModelSpec("e5-large-v2", 1024, 512, "query: ", "passage: "), "intfloat/e5-large-v2"),
+    (ModelSpec("multilingual-e5-small", 384, 512, "query: ", "passage: ", languages=_MANY),
+     "intfloat/multilingual-e5-small"),
+    (ModelSpec("bge-small-en-v1.5", 384, 512, _REPRESENT, pooling="cls"), "BAAI/bge-small-en-v1.5"),
+    (ModelSpec("Qwen3-Embedding-0.6B", 1024, LONGEST, _RETRIEVE, pooling="last", languages=_MANY),
+     "Qwen/Qwen3-Embedding-0.6B"),
+    (ModelSpec("text-embedding-3-small", 1536, LONGEST, languages=_MANY, provider="openai"), ""),
+    (ModelSpec("text-embedding-3-large", 3072, LONGEST, languages=_MANY, provider="openai"), ""),
+)  # fmt: skip
+_BY_NAME = {key.lower(): row for row in _ROWS for key in (row[0].name, row[1]) if key}
 
 
 def known() -> tuple[str, ...]:
     """Names of the table, the default first."""
-    return tuple(row.spec.name for row in _ROWS)
+    return tuple(spec.name for spec, _ in _ROWS)
 
 
 def spec_of(name: str) -> ModelSpec:
@@ -88,11 +63,11 @@ def spec_of(name: str) -> ModelSpec:
     """
     row = _row(name)
     if row is not None:
-        return replace(row.spec, name=canonical(name))
+        return replace(row[0], name=canonical(name))
     if "/" in name or Path(os.path.expanduser(name)).is_dir():
         return ModelSpec(name, 0, LONGEST)
     near = get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.4)
-    nearest = f"Nearest: '{_BY_NAME[near[0]].spec.name}'. " if near else ""
+    nearest = f"Nearest: '{_BY_NAME[near[0]][0].name}'. " if near else ""
     raise SetupError(
         f"No embedding model '{name}'.",
         hint=f"{nearest}Known: {', '.join(known())}; any other by its hub name (owner/name) or folder.",
@@ -102,20 +77,20 @@ def spec_of(name: str) -> ModelSpec:
 def canonical(name: str) -> str:
     """One name for a model however it is written; a name that means nothing stays as it is."""
     row = _row(name)
-    return row.spec.name + _revision(name) if row else name
+    return row[0].name + _revision(name) if row else name
 
 
 def hub_name(name: str) -> str:
     """Where a model is published, with the revision that the name asks for; the name itself where it has no row."""
     row = _row(name)
-    return row.hub + _revision(name) if row else name
+    return row[1] + _revision(name) if row else name
 
 
-def _row(name: str) -> Row | None:
+def _row(name: str) -> tuple[ModelSpec, str] | None:
     """The row of a model's name, whatever revision it asks for; a service's models have no revisions."""
     revision = _revision(name)
     row = _BY_NAME.get(name.removesuffix(revision).lower())
-    return row if row is None or row.hub or not revision else None
+    return row if row is None or row[1] or not revision else None
 
 
 def _revision(name: str) -> str:
@@ -181,12 +156,12 @@ def _refuse_modules(name: str, folder: Path) -> None:
 
 def _pooling(name: str, config: Mapping[str, Any]) -> Literal["mean", "cls", "last"]:
     """The way of pooling that a module's configuration names, by flags or by a word."""
-    said = config.get("pooling_mode") or [
+    modes = config.get("pooling_mode") or [
         key.removeprefix("pooling_mode_").removesuffix("_tokens").removesuffix("_token")
         for key, value in config.items()
         if key.startswith("pooling_mode_") and value is True
     ]
-    ways = [said] if isinstance(said, str) else list(said)
+    ways = [modes] if isinstance(modes, str) else list(modes)
     if len(ways) > 1 or not {*ways} <= _POOLINGS.keys():
         raise _uncomputable(name, f"pooling by {' and '.join(map(str, ways))}")
     return _POOLINGS[ways[0]] if ways else "mean"

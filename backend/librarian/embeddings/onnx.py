@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import threading
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,33 +13,6 @@ import numpy.typing as npt
 from ..errors import SetupError, Unavailable
 from ..models import ModelSpec, Vector, Vectors, Window
 from . import windows
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """An `onnxruntime.InferenceSession`, a `tokenizers.Tokenizer` that neither pads nor cuts, and the graph's file."""
-
-    session: Any
-    tokenizer: Any
-    path: Path
-
-
-def run(session: Any, output: str, feed: Mapping[str, Any], what: str) -> Any:
-    """One output of a graph. Raises `Unavailable` where the graph can't read what it is given; `what` names it."""
-    try:
-        return session.run([output], feed)[0]
-    except Exception as error:  # ONNX Runtime raises bare exceptions of its own
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise Unavailable(
-            f"The {what} can't read a text ({lines[0][:200]}).",
-            hint="Its config.json or its tokenizer.json may be another model's.",
-        ) from error
-
-
-def places(tokenizer: Any, text: str) -> list[tuple[int, int]]:
-    """Where a text's tokens stand in it, in characters; special tokens aside."""
-    found: list[tuple[int, int]] = tokenizer.encode(text, add_special_tokens=False).offsets
-    return found
 
 
 def has_cuda() -> bool:
@@ -61,74 +31,87 @@ def choose_file(folder: Path, *, cuda: bool) -> Path:
     raise Unavailable(f"There is no model in {folder}.", hint="Run `librarian models fetch`.")
 
 
-def load(folder: Path, what: str, *, threads: int) -> Loaded:
-    """The graph on CUDA where ONNX Runtime has it, else on so many threads of the processor.
+class OnnxModel:
+    """A graph and its tokenizer, on CUDA where ONNX Runtime has it, else on this many threads of the processor.
 
-    Raises `Unavailable` where the folder holds no model, or one that can't be loaded; `what` names it there.
+    Raises `Unavailable` where the folder holds no model, or one that can't be loaded; `what` names it in errors.
     """
-    import onnxruntime
-    from tokenizers import Tokenizer
 
-    cuda = has_cuda()
-    path = choose_file(folder, cuda=cuda)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # errors are raised, too
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    providers = ["CUDAExecutionProvider"] * cuda + ["CPUExecutionProvider"]
-    try:
-        session = onnxruntime.InferenceSession(str(path), options, providers=providers)
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    except Exception as error:  # both libraries raise bare exceptions of their own
-        raise Unavailable(
-            f"The {what} in {folder} can't be loaded ({error}).",
-            hint="Delete that folder and run `librarian models fetch`.",
-        ) from error
-    # The file's own settings may pad and cut every text (to 128 in the packaged default model).
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return Loaded(session, tokenizer, path)
+    def __init__(self, folder: Path, what: str, *, threads: int) -> None:
+        import onnxruntime
+        from tokenizers import Tokenizer
+
+        cuda = has_cuda()
+        path = choose_file(folder, cuda=cuda)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 4  # errors are raised, too
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        providers = ["CUDAExecutionProvider"] * cuda + ["CPUExecutionProvider"]
+        try:
+            self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=providers)
+            self._tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        except Exception as error:  # both libraries raise bare exceptions of their own
+            raise Unavailable(
+                f"The {what} in {folder} can't be loaded ({error}).",
+                hint="Delete that folder and run `librarian models fetch`.",
+            ) from error
+        # The file's own settings may pad and cut every text (to 128 in the packaged default model).
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self._what = what
+        self._inputs = {item.name for item in self._session.get_inputs()}
+        self._precision = "int8" if "int8" in path.name else "fp32"
+
+    def _places(self, text: str) -> list[tuple[int, int]]:
+        """Where a text's tokens stand in it, in characters; special tokens aside."""
+        found: list[tuple[int, int]] = self._tokenizer.encode(text, add_special_tokens=False).offsets
+        return found
+
+    def _run(self, output: str, feed: Mapping[str, Any]) -> npt.NDArray[Any]:
+        """One output of the graph. Raises `Unavailable` where it is closed or can't read what it is given."""
+        session = self._session
+        if session is None:
+            raise Unavailable(f"The {self._what} is closed.", hint="Load it again.")
+        try:
+            found: npt.NDArray[Any] = session.run([output], feed)[0]
+        except Exception as error:  # ONNX Runtime raises bare exceptions of its own
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            raise Unavailable(
+                f"The {self._what} can't read a text ({lines[0][:200]}).",
+                hint="Its config.json or its tokenizer.json may be another model's.",
+            ) from error
+        return found
 
 
 _LEAST_BATCH = 4  #: fewer per batch cost more for their overhead than they save in padding
 _TOKENS_PER_BATCH = 2_048  #: longer texts go in smaller batches, which bounds the memory of a run
 
 
-class OnnxEmbedder:
-    """A sentence embedding model on CPU (int8) or CUDA (fp32).
+class OnnxEmbedder(OnnxModel):
+    """A sentence embedding model on CPU (int8) or CUDA (fp32). Safe to share between threads.
 
-    int8 texts run one by one: activations are quantized by the range of the whole batch, so in company a text's vector
-    would move (by up to 0.015 of cosine, measured), and batches bring nothing at the length of a passage (21.2 ms of
-    one core for 254 tokens alone, 23.3 in eights). A vector is thus a function of its text. fp32 runs in batches of up
-    to `max_batch`, which also bounds the memory that ONNX Runtime keeps (323 MB after one batch of 16, measured).
-
-    `threads` are those of one run. Safe to share between threads. Raises `Unavailable` where the folder can't be
-    loaded.
+    int8 texts run one by one: activations are quantized by the range of the whole batch, so a text's vector would
+    depend on its batch, and batches bring nothing at the length of a passage. fp32 runs in batches of up to
+    `max_batch`, which also bounds the memory that ONNX Runtime keeps. `threads` are those of one run.
     """
 
     def __init__(self, folder: Path, spec: ModelSpec, *, threads: int = 2, max_batch: int = 8) -> None:
+        super().__init__(folder, f"model '{spec.name}'", threads=threads)
         self.spec = spec
-        loaded = load(folder, f"model '{spec.name}'", threads=threads)
-        self._session, self._tokenizer = loaded.session, loaded.tokenizer
-        self._places = partial(places, loaded.tokenizer)
-        self._inputs = {item.name for item in self._session.get_inputs()}
-        self._output = _output_of(spec.name, (item.name for item in self._session.get_outputs()))
+        self._output = _output_of(spec.name, [item.name for item in self._session.get_outputs()])
         self._device = "cuda" if self._session.get_providers()[0].startswith("CUDA") else "cpu"
-        self._precision = "int8" if "int8" in loaded.path.name else "fp32"
         self._max_batch = 1 if self._precision == "int8" else max(1, max_batch)
-        stamp = folder / "manifest.json"
-        self._stamp = hashlib.sha256(stamp.read_bytes()).hexdigest()[:8] if stamp.exists() else "unstamped"
+        manifest = folder / "manifest.json"
+        self._build = hashlib.sha256(manifest.read_bytes()).hexdigest()[:8] if manifest.exists() else "unstamped"
         self._special = len(self._tokenizer.encode("").ids)
         self._passage_prefix_tokens = len(self._places(spec.passage_prefix)) if spec.passage_prefix else 0
-        self._closing = threading.Lock()
-
-    # -- Embedder ----------------------------------------------------------------------------------------------------
 
     @property
     def fingerprint(self) -> str:
         """Model, arithmetic and build: vectors of two fingerprints never meet."""
-        return f"{self.spec.name};{self.backend};{self.spec.dimension};{self.spec.window_limit};{self._stamp}"
+        return f"{self.spec.name};{self.backend};{self.spec.dimension};{self.spec.window_limit};{self._build}"
 
     @property
     def backend(self) -> str:
@@ -141,7 +124,7 @@ class OnnxEmbedder:
         return self._device
 
     def windows(self, prefix: str, text: str) -> list[Window]:
-        """The windows that together hold every token of `text`; see `windowing.cut`."""
+        """The windows that together hold every token of `text`; see `windows.cut`."""
         limit = self.spec.window_limit - self._special - self._passage_prefix_tokens
         return windows.cut(prefix, text, self._places, limit)
 
@@ -159,8 +142,7 @@ class OnnxEmbedder:
 
     def close(self) -> None:
         """Free the model; embedding afterwards raises `Unavailable`."""
-        with self._closing:
-            self._session = None
+        self._session = None
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
@@ -173,27 +155,20 @@ class OnnxEmbedder:
         out = np.empty((len(texts), self.spec.dimension), dtype=np.float32)
         rows = [self._ids(text) for text in texts]
         for batch in batches([len(row) for row in rows], self._max_batch):
-            out[batch] = self._run([rows[index] for index in batch])
+            feed = padded([rows[index] for index in batch], self._inputs)
+            found = self._run(self._output, feed)
+            if found.ndim == 3:
+                found = pooled(found, feed["attention_mask"], self.spec.pooling)
+            if found.shape[1] != self.spec.dimension:
+                raise SetupError(
+                    f"The model '{self.spec.name}' gives {found.shape[1]} numbers, not {self.spec.dimension}.",
+                    hint="Correct embeddings.dimension.",
+                )
+            out[batch] = unit_rows(found)
         return out
 
-    def _run(self, rows: Sequence[Sequence[int]]) -> Vectors:
-        session = self._session
-        if session is None:
-            raise Unavailable(f"The model '{self.spec.name}' is closed.", hint="Load it again.")
-        feed = padded(rows, self._inputs)
-        found: npt.NDArray[Any] = run(session, self._output, feed, f"model '{self.spec.name}'")
-        if found.ndim == 3:
-            found = pool(found, feed["attention_mask"], self.spec.pooling)
-        if found.shape[1] != self.spec.dimension:
-            raise SetupError(
-                f"The model '{self.spec.name}' gives {found.shape[1]} numbers, not {self.spec.dimension}.",
-                hint="Correct embeddings.dimension.",
-            )
-        return unit_rows(found)
 
-
-def _output_of(name: str, names: Iterable[str]) -> str:
-    found = list(names)
+def _output_of(name: str, found: Sequence[str]) -> str:
     for wanted in ("sentence_embedding", "last_hidden_state", "token_embeddings"):
         if wanted in found:
             return wanted
@@ -215,8 +190,8 @@ def batches(lengths: Sequence[int], most: int) -> list[list[int]]:
     out: list[list[int]] = []
     for index in order:
         # Sorted, so the newcomer is the longest of its batch and decides how wide all become.
-        room = min(most, max(_LEAST_BATCH, _TOKENS_PER_BATCH // max(1, lengths[index])))
-        if out and len(out[-1]) < room:
+        most_here = min(most, max(_LEAST_BATCH, _TOKENS_PER_BATCH // max(1, lengths[index])))
+        if out and len(out[-1]) < most_here:
             out[-1].append(index)
         else:
             out.append([index])
@@ -238,17 +213,17 @@ def padded(rows: Sequence[Sequence[int]], inputs: set[str]) -> dict[str, npt.NDA
     return feed
 
 
-def pool(states: npt.NDArray[Any], mask: npt.NDArray[np.int64], pooling: str) -> npt.NDArray[Any]:
+def pooled(states: npt.NDArray[Any], mask: npt.NDArray[np.int64], pooling: str) -> npt.NDArray[Any]:
     """(batch, hidden) from (batch, tokens, hidden), padding left out."""
-    if pooling == "cls":
-        first: npt.NDArray[Any] = states[:, 0]
-        return first
-    if pooling == "last":
-        last: npt.NDArray[Any] = states[np.arange(len(states)), mask.sum(axis=1) - 1]
-        return last
     weights = mask[:, :, None].astype(np.float32)
-    mean: npt.NDArray[Any] = (states * weights).sum(axis=1) / weights.sum(axis=1)
-    return mean
+    vectors: npt.NDArray[Any]
+    if pooling == "cls":
+        vectors = states[:, 0]
+    elif pooling == "last":
+        vectors = states[np.arange(len(states)), mask.sum(axis=1) - 1]
+    else:
+        vectors = (states * weights).sum(axis=1) / weights.sum(axis=1)
+    return vectors
 
 
 def unit_rows(vectors: npt.NDArray[Any]) -> Vectors:

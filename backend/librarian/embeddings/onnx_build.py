@@ -1,8 +1,7 @@
 """Builds the ONNX graph of a BERT encoder from its published weights, without torch.
 
-The graph is the encoder of Devlin et al. 2019 (arXiv:1810.04805) followed by pooling over the tokens and division by
-the length, as Sentence-BERT does (Reimers and Gurevych 2019, arXiv:1908.10084). Query, key and value share one product,
-so that int8 arithmetic quantizes a layer's input once instead of three times.
+The graph is the encoder of Devlin et al. 2019 (arXiv:1810.04805). Query, key and value share one product, so that int8
+arithmetic quantizes a layer's input once instead of three times. Pooling is left to whoever runs it (`onnx.pool`).
 
 Reads safetensors files by their published layout: eight bytes with the header's length, a JSON header, the numbers.
 """
@@ -15,7 +14,7 @@ import math
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +22,6 @@ import numpy.typing as npt
 from ..errors import SetupError, install
 
 Array = npt.NDArray[Any]
-Pooling = Literal["mean", "cls", "last"]
-Head = Pooling | Literal["classifier"]
 
 OPSET = 17  #: the first with LayerNormalization
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "U8": "u1"}
@@ -63,13 +60,32 @@ def _unprefixed(weights: Mapping[str, Array]) -> dict[str, Array]:
     return dict(weights)
 
 
-class _Graph:
+class _Encoder:
     """Collects nodes and constants; every method returns the name of its result."""
 
-    def __init__(self) -> None:
+    def __init__(self, weights: Mapping[str, Array], config: Mapping[str, Any]) -> None:
+        self.weights = _unprefixed(weights)
+        self.hidden = int(config["hidden_size"])
+        self.heads = int(config["num_attention_heads"])
+        self.layers = int(config["num_hidden_layers"])
+        self.epsilon = float(config.get("layer_norm_eps", 1e-12))
+        if (activation := config.get("hidden_act", "gelu")) != "gelu":
+            raise SetupError(
+                f"The activation '{activation}' isn't known.", hint="Choose a model that publishes an ONNX file."
+            )
+        kind = str(config.get("model_type", "bert"))
+        # RoBERTa, and CamemBERT with it, counts positions from behind its padding token's number.
+        self.first_position = int(config.get("pad_token_id", 1)) + 1 if kind.endswith(COUNT_FROM_PADDING) else 0
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
-        self._count = 0
+
+    def node(self, op: str, *inputs: str, name: str = "", **attributes: object) -> str:
+        from onnx import helper
+
+        output = name or f"{op.lower()}_{len(self.nodes) + 1}_0"
+        number = f"node_{len(self.nodes) + 1}"
+        self.nodes.append(helper.make_node(op, list(inputs), [output], name=number, **attributes))
+        return output
 
     def constant(self, array: Array, name: str = "") -> str:
         from onnx import numpy_helper
@@ -84,162 +100,100 @@ class _Graph:
     def floats(self, value: float) -> str:
         return self.constant(np.array(value, dtype=np.float32))
 
-    def node(self, op: str, *inputs: str, name: str = "", **attributes: object) -> str:
-        from onnx import helper
-
-        self._count += 1
-        output = name or f"{op.lower()}_{self._count}_0"
-        self.nodes.append(helper.make_node(op, list(inputs), [output], name=f"node_{self._count}", **attributes))
-        return output
-
-    def linear(self, value: str, weight: Array, bias: Array, name: str) -> str:
-        """value · weightᵀ + bias, the weight as published: (out, in)."""
-        product = self.node("MatMul", value, self.constant(weight.T.astype(np.float32), f"{name}.weight"))
-        return str(self.node("Add", product, self.constant(bias.astype(np.float32), f"{name}.bias")))
-
-
-class _Encoder:
-    def __init__(self, weights: Mapping[str, Array], config: Mapping[str, Any]) -> None:
-        self.weights = _unprefixed(weights)
-        self.hidden = int(config["hidden_size"])
-        self.heads = int(config["num_attention_heads"])
-        self.layers = int(config["num_hidden_layers"])
-        self.epsilon = float(config.get("layer_norm_eps", 1e-12))
-        self.activation = str(config.get("hidden_act", "gelu"))
-        kind = str(config.get("model_type", "bert"))
-        # RoBERTa, and CamemBERT with it, counts positions from behind its padding token's number.
-        self.first_position = int(config.get("pad_token_id", 1)) + 1 if kind.endswith(COUNT_FROM_PADDING) else 0
-        self.graph = _Graph()
-
     def weight(self, name: str) -> Array:
         try:
-            return self.weights[name]
+            return self.weights[name].astype(np.float32)
         except KeyError:
             raise SetupError(
                 f"The weights hold no '{name}': this isn't a BERT-like encoder.",
                 hint=f"Choose a model that publishes an ONNX file, or run {install('torch')}.",
             ) from None
 
+    def linear(self, value: str, weight: Array, bias: Array, name: str) -> str:
+        """value · weightᵀ + bias, the weight as published: (out, in)."""
+        product = self.node("MatMul", value, self.constant(weight.T, f"{name}.weight"))
+        return self.node("Add", product, self.constant(bias, f"{name}.bias"))
+
+    def dense(self, value: str, name: str) -> str:
+        return self.linear(value, self.weight(f"{name}.weight"), self.weight(f"{name}.bias"), name)
+
     def normed(self, value: str, name: str) -> str:
-        graph = self.graph
-        scale = graph.constant(self.weight(f"{name}.weight").astype(np.float32), f"{name}.weight")
-        shift = graph.constant(self.weight(f"{name}.bias").astype(np.float32), f"{name}.bias")
-        return str(graph.node("LayerNormalization", value, scale, shift, axis=-1, epsilon=self.epsilon))
+        scale, shift = (self.constant(self.weight(one), one) for one in (f"{name}.weight", f"{name}.bias"))
+        return self.node("LayerNormalization", value, scale, shift, axis=-1, epsilon=self.epsilon)
+
+    def table(self, name: str) -> str:
+        full = f"embeddings.{name}.weight"
+        return self.constant(self.weight(full), full)
 
     def embeddings(self) -> str:
-        graph = self.graph
-        words = graph.node("Gather", self._table("word_embeddings"), "input_ids")
-        types = graph.node("Gather", self._table("token_type_embeddings"), "token_type_ids")
-        shape = graph.node("Shape", "input_ids")
-        length = graph.node("Gather", shape, graph.ints(1))
-        end = graph.node("Add", length, graph.ints(self.first_position))
-        places = graph.node(
-            "Slice", self._table("position_embeddings"), graph.ints(self.first_position), end, graph.ints(0)
-        )
-        total = graph.node("Add", graph.node("Add", words, types), places)
-        return self.normed(total, "embeddings.LayerNorm")
-
-    def _table(self, name: str) -> str:
-        full = f"embeddings.{name}.weight"
-        return self.graph.constant(self.weight(full).astype(np.float32), full)
+        words = self.node("Gather", self.table("word_embeddings"), "input_ids")
+        types = self.node("Gather", self.table("token_type_embeddings"), "token_type_ids")
+        length = self.node("Gather", self.node("Shape", "input_ids"), self.ints(1))
+        end = self.node("Add", length, self.ints(self.first_position))
+        first = self.ints(self.first_position)
+        places = self.node("Slice", self.table("position_embeddings"), first, end, self.ints(0))
+        return self.normed(self.node("Add", self.node("Add", words, types), places), "embeddings.LayerNorm")
 
     def mask(self) -> str:
         """(batch, 1, 1, tokens): 0 where a token is read, a large negative number where it's padding."""
-        graph = self.graph
-        numbers = graph.node("Cast", "attention_mask", to=1)
-        wide = graph.node("Unsqueeze", numbers, graph.ints(1, 2))
-        return str(graph.node("Mul", graph.node("Sub", graph.floats(1.0), wide), graph.floats(-10_000.0)))
+        numbers = self.node("Cast", "attention_mask", to=1)
+        wide = self.node("Unsqueeze", numbers, self.ints(1, 2))
+        return self.node("Mul", self.node("Sub", self.floats(1.0), wide), self.floats(-10_000.0))
 
     def layer(self, value: str, index: int, mask: str) -> str:
-        graph, name = self.graph, f"encoder.layer.{index}"
-        size = self.hidden // self.heads
+        name, size = f"encoder.layer.{index}", self.hidden // self.heads
         parts = [f"{name}.attention.self.{part}" for part in ("query", "key", "value")]
         weight = np.concatenate([self.weight(f"{part}.weight") for part in parts])
         bias = np.concatenate([self.weight(f"{part}.bias") for part in parts])
-        joined = graph.linear(value, weight, bias, f"{name}.attention.qkv")
+        joined = self.linear(value, weight, bias, f"{name}.attention.qkv")
         # (batch, tokens, 3, heads, size) → 3 × (batch, heads, tokens, size)
-        split = graph.node("Reshape", joined, graph.ints(0, 0, 3, self.heads, size))
-        turned = graph.node("Transpose", split, perm=[2, 0, 3, 1, 4])
-        q, k, v = (graph.node("Gather", turned, graph.constant(np.array(i, dtype=np.int64)), axis=0) for i in range(3))
-        scores = graph.node("MatMul", q, graph.node("Transpose", k, perm=[0, 1, 3, 2]))
-        scaled = graph.node("Mul", scores, graph.floats(1.0 / math.sqrt(size)))
-        attention = graph.node("Softmax", graph.node("Add", scaled, mask), axis=-1)
-        mixed = graph.node("Transpose", graph.node("MatMul", attention, v), perm=[0, 2, 1, 3])
-        flat = graph.node("Reshape", mixed, graph.ints(0, 0, self.hidden))
-        out = self._dense(flat, f"{name}.attention.output.dense")
-        value = self.normed(graph.node("Add", out, value), f"{name}.attention.output.LayerNorm")
-        inner = self._activated(self._dense(value, f"{name}.intermediate.dense"))
-        out = self._dense(inner, f"{name}.output.dense")
-        return self.normed(graph.node("Add", out, value), f"{name}.output.LayerNorm")
+        split = self.node("Reshape", joined, self.ints(0, 0, 3, self.heads, size))
+        by_part = self.node("Transpose", split, perm=[2, 0, 3, 1, 4])
+        q, k, v = (self.node("Gather", by_part, self.constant(np.array(i, dtype=np.int64)), axis=0) for i in range(3))
+        scores = self.node("MatMul", q, self.node("Transpose", k, perm=[0, 1, 3, 2]))
+        scaled = self.node("Mul", scores, self.floats(1.0 / math.sqrt(size)))
+        attention = self.node("Softmax", self.node("Add", scaled, mask), axis=-1)
+        mixed = self.node("Transpose", self.node("MatMul", attention, v), perm=[0, 2, 1, 3])
+        flat = self.node("Reshape", mixed, self.ints(0, 0, self.hidden))
+        out = self.dense(flat, f"{name}.attention.output.dense")
+        value = self.normed(self.node("Add", out, value), f"{name}.attention.output.LayerNorm")
+        inner = self.gelu(self.dense(value, f"{name}.intermediate.dense"))
+        out = self.dense(inner, f"{name}.output.dense")
+        return self.normed(self.node("Add", out, value), f"{name}.output.LayerNorm")
 
-    def _dense(self, value: str, name: str) -> str:
-        return self.graph.linear(value, self.weight(f"{name}.weight"), self.weight(f"{name}.bias"), name)
+    def gelu(self, value: str) -> str:
+        erf = self.node("Erf", self.node("Div", value, self.floats(math.sqrt(2.0))))
+        return self.node("Mul", self.node("Mul", value, self.node("Add", erf, self.floats(1.0))), self.floats(0.5))
 
-    def _activated(self, value: str) -> str:
-        graph = self.graph
-        if self.activation == "relu":
-            return str(graph.node("Relu", value))
-        if self.activation != "gelu":
-            raise SetupError(
-                f"The activation '{self.activation}' isn't known.", hint="Choose a model that publishes an ONNX file."
-            )
-        erf = graph.node("Erf", graph.node("Div", value, graph.floats(math.sqrt(2.0))))
-        return str(
-            graph.node("Mul", graph.node("Mul", value, graph.node("Add", erf, graph.floats(1.0))), graph.floats(0.5))
-        )
-
-    def pooled(self, value: str, pooling: Pooling) -> str:
-        """(batch, hidden) from (batch, tokens, hidden). `last` takes each text's last token that isn't padding."""
-        graph = self.graph
-        if pooling == "cls":
-            return str(graph.node("Gather", value, graph.constant(np.array(0, dtype=np.int64)), axis=1))
-        numbers = graph.node("Cast", "attention_mask", to=1)
-        if pooling == "last":
-            places = graph.node(
-                "Sub", graph.node("ReduceSum", "attention_mask", graph.ints(1), keepdims=1), graph.ints(1)
-            )
-            picked = graph.node("GatherND", value, places, batch_dims=1)
-            return str(picked)
-        wide = graph.node("Unsqueeze", numbers, graph.ints(2))
-        total = graph.node("ReduceSum", graph.node("Mul", value, wide), graph.ints(1), keepdims=0)
-        return str(graph.node("Div", total, graph.node("ReduceSum", wide, graph.ints(1), keepdims=0)))
-
-    def unit(self, value: str) -> str:
-        graph = self.graph
-        length = graph.node("ReduceL2", value, axes=[1], keepdims=1)
-        return str(graph.node("Div", value, graph.node("Max", length, graph.floats(1e-12))))
+    def logits(self, value: str) -> str:
+        """The classifier's head over the first token."""
+        first = self.node("Gather", value, self.constant(np.array(0, dtype=np.int64)), axis=1)
+        roberta = "classifier.dense.weight" in self.weights
+        inner, outer = ("classifier.dense", "classifier.out_proj") if roberta else ("pooler.dense", "classifier")
+        return self.dense(self.node("Tanh", self.dense(first, inner)), outer)
 
 
-def build(weights: Mapping[str, Array], config: Mapping[str, Any], head: Head) -> Any:
+def build(weights: Mapping[str, Array], config: Mapping[str, Any], *, classifier: bool = False) -> Any:
     """The model as an ONNX `ModelProto`.
 
-    Inputs `input_ids`, `attention_mask`, `token_type_ids`, all int64 (batch, tokens). Output `sentence_embedding`
-    (batch, hidden) of unit length, or with the head `classifier` `logits` (batch, labels). Raises `SetupError` where
-    the weights are of another kind of model.
+    Inputs `input_ids`, `attention_mask`, `token_type_ids`, all int64 (batch, tokens). Output `last_hidden_state`
+    (batch, tokens, hidden), of a classifier `logits` (batch, labels). Raises `SetupError` where the weights are of
+    another kind of model.
     """
     from onnx import TensorProto, checker, helper
 
     encoder = _Encoder(weights, config)
-    value = encoder.embeddings()
-    mask = encoder.mask()
+    value, mask = encoder.embeddings(), encoder.mask()
     for index in range(encoder.layers):
         value = encoder.layer(value, index, mask)
-    graph = encoder.graph
-    if head == "classifier":
-        first = encoder.pooled(value, "cls")
-        if "classifier.dense.weight" in encoder.weights:  # RoBERTa's head
-            last = encoder._dense(graph.node("Tanh", encoder._dense(first, "classifier.dense")), "classifier.out_proj")
-        else:
-            last = encoder._dense(graph.node("Tanh", encoder._dense(first, "pooler.dense")), "classifier")
-        output, width = "logits", None
-    else:
-        last = encoder.unit(encoder.pooled(value, head))
-        output, width = "sentence_embedding", encoder.hidden
-    graph.node("Identity", last, name=output)
+    output, shape = "last_hidden_state", ["batch", "tokens", encoder.hidden]
+    if classifier:
+        value, output, shape = encoder.logits(value), "logits", ["batch", None]
+    encoder.node("Identity", value, name=output)
     names = ("input_ids", "attention_mask", "token_type_ids")
     inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in names]
-    outputs = [helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", width])]
-    whole = helper.make_graph(graph.nodes, "encoder", inputs, outputs, graph.constants)
+    outputs = [helper.make_tensor_value_info(output, TensorProto.FLOAT, shape)]
+    whole = helper.make_graph(encoder.nodes, "encoder", inputs, outputs, encoder.constants)
     model = helper.make_model(whole, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="librarian")
     model.ir_version = 8
     checker.check_model(model)
@@ -257,27 +211,20 @@ def quantize(source: Path, target: Path) -> None:
     noise = logging.getLogger().level
     logging.getLogger().setLevel(logging.ERROR)  # it asks for a pre-processing that dynamic quantization has no use for
     try:
-        quantize_dynamic(
-            str(source),
-            str(target),
-            per_channel=True,
-            reduce_range=True,
-            weight_type=QuantType.QInt8,
-        )
+        quantize_dynamic(str(source), str(target), per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
     finally:
         logging.getLogger().setLevel(noise)
 
 
 def build_files(
-    folder: Path, weights: Path, config: Mapping[str, Any], head: Head, *, keep_fp32: bool = False
-) -> list[str]:
-    """Write `model_int8.onnx` (and `model.onnx` where asked) into `folder`; returns the names written."""
+    folder: Path, weights: Path, config: Mapping[str, Any], *, classifier: bool = False, keep_fp32: bool = False
+) -> None:
+    """Write `model_int8.onnx` (and `model.onnx` where asked) into `folder`."""
     import onnx
 
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         plain = Path(scratch) / "model.onnx"
-        onnx.save(build(read_safetensors(weights), config, head), str(plain))
+        onnx.save(build(read_safetensors(weights), config, classifier=classifier), str(plain))
         quantize(plain, folder / "model_int8.onnx")
         if keep_fp32:
             plain.rename(folder / "model.onnx")
-    return ["model_int8.onnx", *(["model.onnx"] if keep_fp32 else [])]

@@ -78,7 +78,7 @@ class TorchEmbedder:
         return str(self._model.device).split(":")[0]
 
     def windows(self, prefix: str, text: str) -> list[Window]:
-        """The windows that together hold every token of `text`; see `windowing.cut`."""
+        """The windows that together hold every token of `text`; see `windows.cut`."""
         return windows.cut(prefix, text, self._places, self.spec.window_limit - self._special)
 
     def embed_passages(self, texts: Sequence[str]) -> Vectors:

@@ -88,7 +88,7 @@ class EmbedderHands:
 
 @dataclass(frozen=True, slots=True)
 class EmbedderFactory:
-    """Builds the hands inside the child; `make` must be importable there (`functools.partial(load_embedder, …)`)."""
+    """Builds the hands inside the child; `make` must be importable there (an `EmbedderSpec`)."""
 
     make: Callable[[], Embedder]
 

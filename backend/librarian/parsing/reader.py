@@ -23,7 +23,7 @@ from ..text.missing_includes import MESSAGE
 from .asciidoc import AsciiDocParser
 from .base import Archive, Chunker, Parser
 from .email.archives import begins_as_archive, format_of
-from .email.quoted_lines import quoted_blocks
+from .email.quotes import quoted_blocks
 from .includes.expansion import Expansion, expanded
 from .includes.files import IncludeRoots
 from .markdown import MarkdownParser

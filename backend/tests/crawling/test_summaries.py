@@ -106,7 +106,7 @@ def failing(model: ChatServer, how: str) -> None:
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ("refused", "answers 500"),
+        ("refused", "fails with 500"),
         ("silent", "said no summary"),
         ("away", "can't be reached"),
         ("broken", "broke off"),

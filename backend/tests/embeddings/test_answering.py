@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from librarian.embeddings.base import Embedder
-from librarian.embeddings.loading import AnsweringModel, RetryingModel
+from librarian.embeddings.base import Embedder, LazyModel
+from librarian.embeddings.loading import AnsweringModel
 from librarian.errors import Unavailable
 from tests.embeddings.fakes import FakeEmbedder
 
@@ -23,13 +23,13 @@ def test_the_model_before_asks_its_own_vectors_until_the_new_ones_are_complete()
         return new
 
     model = AnsweringModel(
-        RetryingModel(load), RetryingModel(lambda: old), changing=lambda: answering == [old],
+        LazyModel(load), LazyModel(lambda: old), changing=lambda: answering == [old],
         answering=lambda: answering[0].fingerprint,
     )  # fmt: skip
     assert model.get() is old
     answering[0] = new
     assert model.get() is new
-    assert model.peek() is new
+    assert model.loaded() is new
     model.close()
     assert old.closed
     assert not new.closed
@@ -37,8 +37,8 @@ def test_the_model_before_asks_its_own_vectors_until_the_new_ones_are_complete()
 
 def test_vectors_of_another_build_are_never_asked() -> None:
     model = AnsweringModel(
-        RetryingModel(FakeEmbedder),
-        RetryingModel(FakeEmbedder),
+        LazyModel(FakeEmbedder),
+        LazyModel(FakeEmbedder),
         changing=lambda: False,
         answering=lambda: "fake;onnx;64;32;old",
     )
@@ -55,11 +55,9 @@ def test_a_failure_is_said_and_forgotten_on_demand() -> None:
             raise Unavailable(problems.pop())
         return FakeEmbedder()
 
-    model = AnsweringModel(
-        RetryingModel(load), RetryingModel(FakeEmbedder), changing=lambda: False, answering=lambda: ""
-    )
+    model = AnsweringModel(LazyModel(load), LazyModel(FakeEmbedder), changing=lambda: False, answering=lambda: "")
     with pytest.raises(Unavailable, match="isn't here"):
         model.get()
-    assert "isn't here" in model.problem()
+    assert "isn't here" in model.error()
     model.reset()
     assert model.get().spec.name == "fake"

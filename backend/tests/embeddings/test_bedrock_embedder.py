@@ -20,7 +20,7 @@ import pytest
 
 from librarian.embeddings.base import Embedder
 from librarian.embeddings.bedrock import BedrockEmbedder
-from librarian.embeddings.loading import load_embedder
+from librarian.embeddings.loading import EmbedderSpec
 from librarian.errors import SetupError, Unavailable
 from tests.contracts.embedder_contract import EmbedderContract
 from tests.embeddings.fakes import FakeEmbedder
@@ -115,7 +115,7 @@ class TestCohere(EmbedderContract):
 
 @installed
 def test_each_family_is_asked_in_its_own_way(bedrock: Bedrock) -> None:
-    cohere = load_embedder(COHERE_4, provider="bedrock", base_url=bedrock.url)
+    cohere = EmbedderSpec(COHERE_4, provider="bedrock", base_url=bedrock.url)()
     assert cohere.spec.dimension == 64
     assert cohere.backend == "bedrock"
     cohere.embed_passages(["a"] * 100)
@@ -124,7 +124,7 @@ def test_each_family_is_asked_in_its_own_way(bedrock: Bedrock) -> None:
     assert {model for model, _ in bedrock.bodies} == {COHERE_4}
     cohere.close()
     bedrock.bodies.clear()
-    titan = load_embedder(TITAN, provider="bedrock", base_url=bedrock.url)
+    titan = EmbedderSpec(TITAN, provider="bedrock", base_url=bedrock.url)()
     titan.embed_passages(["a", ""])
     assert sorted(body["inputText"] for _, body in bedrock.bodies) == [" ", "a", "dimension"]
     titan.close()
@@ -203,4 +203,4 @@ def test_missing_credentials_regions_and_models_are_named(
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
     with pytest.raises(SetupError, match=r"librarian\[bedrock\]"):
-        load_embedder(TITAN, provider="bedrock")
+        EmbedderSpec(TITAN, provider="bedrock")()

@@ -25,13 +25,13 @@ from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel
 from tokenizers.processors import ByteLevel as Trimmed
 
-from librarian.embeddings.base import Embedder
-from librarian.embeddings.loading import RetryingModel, load_embedder
+from librarian.embeddings.base import Embedder, LazyModel
+from librarian.embeddings.loading import EmbedderSpec
 from librarian.embeddings.model_files import ModelStore
 from librarian.embeddings.model_table import DEFAULT, read_spec, spec_of
-from librarian.embeddings.onnx import OnnxEmbedder, batches, choose_file, padded, pool
+from librarian.embeddings.onnx import OnnxEmbedder, batches, choose_file, padded, pooled
 from librarian.embeddings.onnx_build import build_files
-from librarian.embeddings.query_cache import CachedEmbedder
+from librarian.embeddings.query_cache import CachedEmbedder, QueryVectors
 from librarian.embeddings.windows import clip, cut
 from librarian.errors import SetupError, Unavailable
 from librarian.models import WINDOWS_PER_CHUNK
@@ -68,7 +68,7 @@ class TestFakeEmbedder(EmbedderContract):
 class TestCachedEmbedder(EmbedderContract):
     @pytest.fixture
     def embedder(self) -> Embedder:
-        return CachedEmbedder(FakeEmbedder())
+        return CachedEmbedder(FakeEmbedder(), QueryVectors(10))
 
 
 class TestTinyOnnx(EmbedderContract):
@@ -159,9 +159,9 @@ def test_batches_hold_every_text_once_and_sort_them_by_length(lengths: list[int]
 def test_pooling_leaves_padding_out() -> None:
     feed = padded([[5, 6, 7], [8]], {"token_type_ids", "position_ids"})
     states = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
-    assert pool(states, feed["attention_mask"], "cls").tolist() == [[0, 1], [6, 7]]
-    assert pool(states, feed["attention_mask"], "last").tolist() == [[4, 5], [6, 7]]
-    assert pool(states, feed["attention_mask"], "mean").tolist() == [[2, 3], [6, 7]]
+    assert pooled(states, feed["attention_mask"], "cls").tolist() == [[0, 1], [6, 7]]
+    assert pooled(states, feed["attention_mask"], "last").tolist() == [[4, 5], [6, 7]]
+    assert pooled(states, feed["attention_mask"], "mean").tolist() == [[2, 3], [6, 7]]
     assert feed["position_ids"].tolist() == [[0, 1, 2], [0, 0, 0]]
 
 
@@ -222,7 +222,8 @@ def test_a_text_without_tokens_still_has_a_window() -> None:
 
 def test_a_question_is_embedded_once() -> None:
     inner = FakeEmbedder()
-    cached = CachedEmbedder(inner, max_entries=2)
+    cache = QueryVectors(2)
+    cached = CachedEmbedder(inner, cache)
     first = cached.embed_query("a")
     assert cached.embed_query("a") is first
     assert not first.flags.writeable
@@ -231,18 +232,18 @@ def test_a_question_is_embedded_once() -> None:
     cached.embed_query("c")  # forgets b, the one not used for longest
     cached.embed_query("a")
     assert inner.queries == 3
-    assert cached.stats() == (2, 3, 3)
+    assert cache.stats() == (2, 3, 3)
     cached.embed_query("b")
     assert inner.queries == 4
-    assert cached.clear() == 2
-    assert cached.stats() == (0, 0, 0)
+    assert cache.clear() == 2
+    assert cache.stats() == (0, 0, 0)
     cached.close()
     assert inner.closed
 
 
 def test_a_failure_is_not_remembered() -> None:
     inner = FakeEmbedder()
-    cached = CachedEmbedder(inner)
+    cached = CachedEmbedder(inner, QueryVectors(2))
     inner.fail = Unavailable("down")
     with pytest.raises(Unavailable):
         cached.embed_query("a")
@@ -267,17 +268,17 @@ def test_a_failed_load_is_remembered_and_tried_again_later() -> None:
         tries.append(clock.now)
         raise Unavailable("The model is gone.", hint="Fetch it.")
 
-    loadable = RetryingModel(load, clock)
-    assert loadable.peek() is None
-    assert loadable.problem() == ""
+    loadable = LazyModel(load, clock)
+    assert loadable.loaded() is None
+    assert loadable.error() == ""
     for now in (0.0, 59.0, 60.0, 179.0, 180.0, 100_000.0, 103_599.0, 103_600.0):
         clock.now = now
         with pytest.raises(Unavailable, match=r"The model is gone\. Fetch it\."):
             loadable.get()
     assert tries == [0.0, 60.0, 180.0, 100_000.0, 103_599.0]
-    assert loadable.problem() == "The model is gone."
+    assert loadable.error() == "The model is gone."
     loadable.reset()
-    assert loadable.problem() == ""
+    assert loadable.error() == ""
     with pytest.raises(Unavailable):
         loadable.get()
     assert tries[-1] == 103_600.0
@@ -290,7 +291,7 @@ def test_waits_never_exceed_an_hour() -> None:
         tries.append(clock.now)
         raise OSError("no such file")
 
-    loadable = RetryingModel(load, clock)
+    loadable = LazyModel(load, clock)
     for minute in range(60 * 6):
         clock.now = minute * 60.0
         with pytest.raises(Unavailable, match="OSError: no such file"):
@@ -309,12 +310,12 @@ def test_a_load_that_comes_right_is_kept() -> None:
             raise found
         return found
 
-    loadable = RetryingModel(load, Clock())
+    loadable = LazyModel(load, Clock())
     with pytest.raises(Unavailable):
         loadable.get()
     loadable.reset()
-    assert loadable.get() == loadable.get() == loadable.peek() == "model"
-    assert loadable.problem() == ""
+    assert loadable.get() == loadable.get() == loadable.loaded() == "model"
+    assert loadable.error() == ""
 
 
 def test_threads_that_ask_together_load_once() -> None:
@@ -326,7 +327,7 @@ def test_threads_that_ask_together_load_once() -> None:
         assert finish.wait(10)
         return "model"
 
-    loadable = RetryingModel(load)
+    loadable = LazyModel(load)
     with ThreadPoolExecutor(4) as threads:
         asked = [threads.submit(loadable.get) for _ in range(4)]
         assert started.wait(10)
@@ -338,7 +339,7 @@ def test_threads_that_ask_together_load_once() -> None:
 def test_a_name_loads_its_embedder(tiny_home: Path, tmp_path: Path) -> None:
     source = tmp_path / "some-model"
     tiny_bert.write_model(source)
-    embedder = load_embedder(str(source), folder=tmp_path / "models", threads=1)
+    embedder = EmbedderSpec(str(source), folder=tmp_path / "models", threads=1)()
     assert embedder.spec.dimension == 32
     assert embedder.embed_query("pod").shape == (32,)
     embedder.close()
@@ -347,12 +348,12 @@ def test_a_name_loads_its_embedder(tiny_home: Path, tmp_path: Path) -> None:
 def test_a_service_s_model_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "of the environment, which the settings did not pass on")
     with pytest.raises(SetupError, match="OPENAI_API_KEY"):
-        load_embedder("text-embedding-3-small", provider="openai")
+        EmbedderSpec("text-embedding-3-small", provider="openai")()
 
 
 def test_the_name_of_a_model_chooses_no_service() -> None:
     with pytest.raises(SetupError, match=r"no text is sent .* Set embeddings\.provider to openai"):
-        load_embedder("text-embedding-3-small", api_key="k", base_url="http://127.0.0.1:9")
+        EmbedderSpec("text-embedding-3-small", api_key="k", base_url="http://127.0.0.1:9")()
 
 
 def test_int8_agrees_with_fp32_on_words(default_model: OnnxEmbedder, tmp_path: Path) -> None:
@@ -362,7 +363,7 @@ def test_int8_agrees_with_fp32_on_words(default_model: OnnxEmbedder, tmp_path: P
     source.mkdir()
     for name in ("config.json", "tokenizer.json"):
         (source / name).write_bytes((home / name).read_bytes())
-    build_files(source, weights, json.loads((source / "config.json").read_text()), "mean", keep_fp32=True)
+    build_files(source, weights, json.loads((source / "config.json").read_text()), keep_fp32=True)
     (source / "model_int8.onnx").unlink()
     fp32 = OnnxEmbedder(source, spec_of(DEFAULT))
     words = ["pod", "node", "scheduler", "volume", "restart", "how do I read a parquet file?", "rolling update"]

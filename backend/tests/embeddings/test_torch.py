@@ -19,8 +19,8 @@ import pytest
 from librarian.embeddings import sentence_transformers
 from librarian.embeddings.base import Embedder
 from librarian.embeddings.cross_encoder import OnnxCrossEncoder
-from librarian.embeddings.loading import load_embedder
-from librarian.embeddings.model_files import ModelStore, PackageSource
+from librarian.embeddings.loading import EmbedderSpec
+from librarian.embeddings.model_files import ModelStore, published_files
 from librarian.embeddings.model_table import DEFAULT, read_spec, spec_of
 from librarian.embeddings.onnx import OnnxEmbedder
 from librarian.embeddings.sentence_transformers import TorchEmbedder
@@ -88,14 +88,10 @@ def by_sentence_transformers(folder: Path, texts: list[str]) -> Vectors:
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The default model's published files."""
-    folder = tmp_path_factory.mktemp("published")
-    source = PackageSource(folder)
     try:
-        for name in source.files():
-            source.get(name)
+        return published_files(tmp_path_factory.mktemp("published"))
     except Unavailable as error:
         pytest.skip(f"the default model's package can't be had here: {error}")
-    return folder
 
 
 class TestTiny(EmbedderContract):
@@ -180,7 +176,7 @@ def test_a_model_without_an_onnx_file_is_read_by_torch(tmp_path: Path) -> None:
     MPNetModel(config).save_pretrained(folder)
     prompts = {"prompts": {"query": "query ", "document": ""}, "default_prompt_name": None}
     (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts))
-    embedder = load_embedder(str(folder), folder=tmp_path / "models")
+    embedder = EmbedderSpec(str(folder), folder=tmp_path / "models")()
     assert embedder.backend == "torch"
     assert embedder.device in ("cpu", "cuda")
     assert embedder.spec.query_prefix == "query "

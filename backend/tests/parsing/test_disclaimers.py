@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from librarian.models import FOLDED
-from librarian.parsing.email.cleaning import CLOSING, excluded_of, own_words
+from librarian.parsing.email.quotes import CLOSING, excluded_of, own_words
 
 DISCLAIMERS = {
     "en": "Important notice: This e-mail and its attachments are confidential and meant for the named addressee. Have\n"

@@ -1,8 +1,6 @@
 """What mailing lists and their archives do to mails: what is proved here.
 
-* Lines that stand for what was taken out are no words of the mail, and hide no closing above them.
 * Footers of lists are told whatever rule opens or closes them, and so is what a list's host advertises above.
-* What a digest holds is nobody's history.
 * Who wrote is told where a list stands before them, and is nobody else where it doesn't.
 """
 
@@ -11,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from librarian.models import Email, SourceFile
-from librarian.parsing.email.cleaning import excluded_of, own_words
 from librarian.parsing.email.parser import EmailParser
+from librarian.parsing.email.quotes import excluded_of, own_words
 
 
 def own(text: str) -> str:
@@ -34,21 +32,6 @@ def read(headers: str) -> Email:
     return email
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "\t[[alternative HTML version deleted]]",
-        "CONFIDENTIALITY NOTICE: This e-mail message and any attachme...{{dropped:12}}",
-        "CONFIDENTIALITY NOTICE: This e-mail message and any attachments ... {{dropped}}",
-    ],
-)
-def test_a_line_for_what_was_taken_out_is_no_word_of_the_mail(line: str) -> None:
-    text = f"The pump is old.\nReplace it.\n\nCheers,\nAnn\n\nOn 3 Mar 2026, Bob wrote:\n> Which one?\n\n{line}\n"
-    assert own(text) == "The pump is old.\nReplace it.\n\nCheers,\nAnn"
-    assert reasons(text) == ["closing", "quote header", "quote", "footer"]
-    assert own(f"What does '{line.strip()}' mean?") == f"What does '{line.strip()}' mean?"
-
-
 TILDES = "--~--~---------~--~----~------------~-------~--~----~"
 FOOTERS = [
     f"{TILDES}\nTo post, send mail to dev@x.org\nTo unsubscribe, write to dev-off@x.org\n-~{'-' * 30}~---",
@@ -57,10 +40,6 @@ FOOTERS = [
     f"{'#' * 60}\nYou get this since you are subscribed to\n  the mailing list <dev@x.org>.\nWrite to <dev-off@x.org>",
     f"{'-' * 78}\nBuy a pump and get the newest valve for free, all the year round, at sunrise!\n"
     f"Learn more.\nhttp://p.sf.net/sfu/pump12\n{'_' * 47}\ndev mailing list\nhttps://lists.x.org/lists/listinfo/dev",
-    "Yahoo! Groups Links\n\n<*> To visit your group on the web, go to:\n    http://groups.x.org/group/dev/\n\n"
-    "<*> Your email settings:\n    Individual Email | Traditional\n\n<*> To change settings online go to:\n"
-    "    http://groups.x.org/group/dev/join\n    (Yahoo! ID required)\n\n<*> To unsubscribe, send an email to:\n"
-    "    dev-off@groups.x.org\n\n<*> Your use of Yahoo! Groups is subject to:\n    http://x.org/terms",
 ]
 
 
@@ -74,39 +53,6 @@ def test_a_footer_is_told_whatever_rule_opens_and_closes_it(footer: str) -> None
 def test_rows_of_signs_among_ones_own_words_open_no_footer() -> None:
     code = f"Run this:\n\n{'#' * 40}\n# Make the lists.\n{'#' * 40}\n\nx <- list(1)\n"
     assert own(code) == code.strip()
-
-
-RULE = "-" * 30
-HEADERS = "Message: {}\nDate: Mon, 2 Mar 2026 09:00:00 +0000\nFrom: {} <a@x.org>\nSubject: Pumps\nMessage-ID: <{}@x>\n"
-DIGEST = "\n".join(
-    [
-        "Send Pumps mailing list submissions to\n\tpumps@x.org\n\nToday's Topics:\n\n   1. Pumps (Ann)\n",
-        "-" * 70 + "\n",
-        HEADERS.format(1, "Ann", "a") + "\nThe pump is old.\n\n-- \nAnn Lee\n",
-        f"{RULE}\n",
-        HEADERS.format(2, "Bob", "b") + "\nOn 3 Mar 2026, Ann wrote:\n> The pump is old.\n\nReplace it.\n",
-        f"{RULE}\n\nSubject: Digest Footer\n\n{'_' * 47}\nPumps mailing list\nPumps@x.org\n",
-        f"{RULE}\n\nEnd of Pumps Digest, Vol 1, Issue 2\n***********************************\n",
-    ]
-)
-
-
-def test_the_mails_of_a_digest_are_its_own_words_and_each_is_cleaned_by_itself() -> None:
-    words = own(DIGEST)
-    for one in ("Pumps (Ann)", "From: Ann <a@x.org>", "\nThe pump is old.", "From: Bob <a@x.org>", "Replace it."):
-        assert one in words
-    for other in ("Ann Lee", "Ann wrote", "> The pump", "Pumps@x.org"):
-        assert other not in words
-
-
-@pytest.mark.parametrize("above", ["Yes, it is.\n\n", "Yes, it is.\n\nOn 4 Mar 2026, pumps-request@x.org wrote:\n\n"])
-def test_a_digest_below_an_answer_is_history(above: str) -> None:
-    assert "Replace it." not in own(above + DIGEST)
-
-
-def test_what_only_looks_like_a_digest_is_none() -> None:
-    copied = "See below.\n\n" + "-" * 70 + "\n\nFrom: Bob <b@x.org>\nDate: 2 Mar 2026\nSubject: Pumps\n\nReplace it.\n"
-    assert own(copied) == "See below."
 
 
 @pytest.mark.parametrize(

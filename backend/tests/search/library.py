@@ -65,10 +65,10 @@ class Loaded:
             raise Unavailable(self._problem)
         return self._embedder
 
-    def peek(self) -> Embedder | None:
+    def loaded(self) -> Embedder | None:
         return self._embedder
 
-    def problem(self) -> str:
+    def error(self) -> str:
         return self._problem
 
     def reset(self) -> None: ...

@@ -61,10 +61,10 @@ class Given:
             raise Unavailable("The cross-encoder isn't on this machine.")
         return self._reranker
 
-    def peek(self) -> Longest | None:
+    def loaded(self) -> Longest | None:
         return self._reranker
 
-    def problem(self) -> str:
+    def error(self) -> str:
         return ""
 
     def reset(self) -> None: ...

@@ -149,17 +149,17 @@ def test_it_is_asked_nothing_by_what_measures(setting: Setting, model: ChatServe
 def _refuses(model: ChatServer) -> str:
     model.status = 401
     model.refusal = {"error": {"message": f"Incorrect API key provided: {KEY}, also sk-very-*****-key"}}
-    return "answers 401"
+    return "refuses the request with 401"
 
 
 def _is_slow(model: ChatServer) -> str:
     model.pause_s = 0.3
-    return "didn't answer within"
+    return "answer within"
 
 
 def _hangs(model: ChatServer) -> str:
     model.pause_s = 30
-    return "didn't answer within"
+    return "answer within"
 
 
 def _breaks_off(model: ChatServer) -> str:
@@ -180,7 +180,7 @@ def _says_nothing(model: ChatServer) -> str:
 
 def _stops_being_a_chat(model: ChatServer) -> str:
     model.path = "/elsewhere"
-    return "answers 404"
+    return "refuses the request with 404"
 
 
 @pytest.mark.parametrize(

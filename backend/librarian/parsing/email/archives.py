@@ -50,8 +50,8 @@ class MboxArchive:
         names: dict[str, int] = {}
         for message in messages(data):
             found = _MESSAGE_ID.search(message[:_HEADERS])
-            basis = (found[1] if found else b"") + b"\0" + message
-            name = hashlib.sha256(basis).hexdigest()[:12]
+            identity = (found[1] if found else b"") + b"\0" + message
+            name = hashlib.sha256(identity).hexdigest()[:12]
             names[name] = names.get(name, 0) + 1
             if names[name] > 1:
                 name = f"{name}-{names[name]}"
@@ -70,7 +70,7 @@ def begins_as_archive(data: bytes) -> bool:
 def messages(data: bytes) -> Iterator[bytes]:
     """The messages without their `From ` lines, escaped ones in them as they were."""
     data = data.removeprefix(b"\xef\xbb\xbf")
-    starts = list(_borders(data))
+    starts = list(_separators(data))
     if not starts or data[: starts[0][0]].strip():
         starts.insert(0, (0, 0))
     ends = [start for start, _ in starts[1:]] + [len(data)]
@@ -80,7 +80,7 @@ def messages(data: bytes) -> Iterator[bytes]:
             yield _ESCAPED.sub(rb"\1", message)
 
 
-def _borders(data: bytes) -> Iterator[tuple[int, int]]:
+def _separators(data: bytes) -> Iterator[tuple[int, int]]:
     """Begin and end of each `From ` line that parts messages."""
     begin = after_body = len(data) - len(data.lstrip())
     while line := _LINE.search(data, begin):

@@ -1,4 +1,4 @@
-"""Headers as a reader sees them: decoded, unfolded, with what threads and duplicates are told by."""
+"""Headers of a mail: decoded and unfolded, with what threads and duplicates are recognized by."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import email.errors
 import email.policy
 import hashlib
 import re
-from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.header import decode_header
 from email.message import Message
@@ -23,25 +23,19 @@ from ..metadata import iso_of_ns
 _ISO = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 #: "+01:00", "GMT+0100", "UTC+2": the standard library knows `+0100` alone, and takes others for UTC.
 _OFFSET = re.compile(r"(?<=\s)(?:(?:GMT|UTC)\s*([+-])(\d\d?)(?::?(\d\d))?|([+-])(\d\d):(\d\d))(?![\d:])", re.I)
-_HALF_DAY = re.compile(r"\b(\d{1,2})(:\d\d(?::\d\d)?)\s*([AP])\.?M\b\.?", re.I)
-#: Names of zones that mean one thing everywhere and that the standard library doesn't know.
-_ZONES = {"WET": 0, "WEST": 1, "CET": 1, "MET": 1, "MEZ": 1, "CEST": 2, "MEST": 2, "MESZ": 2, "EET": 2, "EEST": 3,
-          "MSK": 3, "MSD": 4, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13}  # fmt: skip
+#: Zones of Europe, which the standard library takes for UTC.
+_ZONES = {"WEST": 1, "CET": 1, "MET": 1, "MEZ": 1, "CEST": 2, "MEST": 2, "MESZ": 2, "EET": 2, "EEST": 3, "MSK": 3}
 _ZONE = re.compile(rf"(?<=[\d\s])(?:{'|'.join(_ZONES)})(?=\s|$)")
 
 
 def moment_of(value: str) -> str | None:
-    """ISO 8601 in UTC of what a header says; None where that is no date."""
+    """The date of a header in ISO 8601 and UTC; None if it is no date."""
     try:
         if _ISO.match(value):
-            said = datetime.fromisoformat(value.strip())
-            return _iso((said if said.tzinfo else said.replace(tzinfo=UTC)).timestamp())
-        parsed = parsedate_tz(_HALF_DAY.sub(_whole_day, _ZONE.sub(_named, _OFFSET.sub(_offset, value))))
-        if parsed is None:
-            return None
-        if 100 <= parsed[0] < 1000:  # a year counted from 1900 (RFC 5322, 4.3)
-            parsed = (parsed[0] + 1900, *parsed[1:])
-        return _iso(mktime_tz(parsed))
+            found = datetime.fromisoformat(value.strip())
+            return _iso((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
+        parsed = parsedate_tz(_ZONE.sub(lambda zone: f"+{_ZONES[zone[0]]:02}00", _OFFSET.sub(_offset, value)))
+        return None if parsed is None else _iso(mktime_tz(parsed))
     except (ValueError, OverflowError, TypeError, IndexError):
         return None
 
@@ -55,21 +49,7 @@ def _offset(found: re.Match[str]) -> str:
     return f"{sign}{hours:>02}{minutes}"
 
 
-def _named(found: re.Match[str]) -> str:
-    return f"+{_ZONES[found[0]]:02}00"
-
-
-def _whole_day(found: re.Match[str]) -> str:
-    hour = int(found[1])
-    if not 0 < hour <= 12:
-        return f"{found[1]}{found[2]}"
-    return f"{hour % 12 + (12 if found[3] in 'pP' else 0):02}{found[2]}"
-
-
 _MESSAGE_ID = re.compile(r"<\s*([^<>\s]+)\s*>")
-_BROKEN_ID = re.compile(r"<[^<>@]+@[^<>@]+>")  #: with a space in it, where a program folded what has none
-#: "Message from Ann <ann@x.org> of Friday <id@x>", as exmh writes it: a person among the ids.
-_FROM_WHOM = re.compile(r"\bfrom [^<>]{0,80}<\s*([^<>\s]+)\s*>(?=[^<>]*<)", re.I)
 _VEILED = re.compile(
     r"^([^\s<>@()]+) (?:at|en|chez) ([\w-]+(?:\.[\w-]+)+)(?= \(|$)"
 )  # as Mailman's archives write them
@@ -87,8 +67,8 @@ _LONGEST_DATE = 500
 _ANGLED = re.compile(r'<\s*([^<>\s@"]+@[^<>\s]+)\s*>')
 _BARE = re.compile(r'(?<![^\s<>,;:()"\[\]])[^\s<>,;:()"\[\]@]+@[^\s<>,;:()"\[\]]+')
 _SPACED_DOT = re.compile(r" ?([.@]) ?")
-#: What may stand before or behind an address and hold another one: a name in quotes, a comment, an encoded word.
-_ASIDES = re.compile(r'\\.|"(?:[^"\\]|\\.)*"(?=\s*<)|\([^()]*\)|=\?[^?\s]*\?[bq]\?[^?\s]*\?=', re.I)
+#: What may hold another address than the recipient's: a name in quotes, a comment, an encoded word.
+_NAMES = re.compile(r'\\.|"(?:[^"\\]|\\.)*"(?=\s*<)|\([^()]*\)|=\?[^?\s]*\?[bq]\?[^?\s]*\?=', re.I)
 _ANSWERS = (
     "re|aw|sv|vs|antw|antwort|antwoord|rif|res|odp|ynt|cevap|vá|válasz|odg|răsp|atb|bls|απ|σχετ|ответ|отв|відп|отг|"
     "trả lời|回复|回覆|答复|回信|返信|답장|회신|ตอบกลับ|ตอบ|תגובה|השב|رد|پاسخ"
@@ -105,19 +85,17 @@ _ANSWER_MARK = re.compile(rf"(?:{_ANSWERS}){_COUNT}|{_ITALIAN_ANSWER}", re.I)
 _TAG = re.compile(r"\[[^\[\]]{1,60}\]")
 _WAS = re.compile(r"[\[(]\s*was:", re.I)
 _BETWEEN_WORDS = re.compile(r"\W+")
-#: ISO parts that are read as the code pages that hold them (WHATWG's Encoding Standard): many programs write those.
-_WINDOWS = {"iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874"}
-#: Encodings that hold all of another, and are meant where that one is said; Python's names.
-_SUPERSETS = {"gb2312": "gb18030", "gbk": "gb18030", "big5": "cp950", "euc_kr": "cp949", "shift_jis": "cp932"}
+#: Encodings that hold all of another, and are meant where that one is named (WHATWG's Encoding Standard).
+_SUPERSETS = {
+    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874",
+    "gb2312": "gb18030", "gbk": "gb18030", "big5": "cp950", "euc_kr": "cp949", "shift_jis": "cp932",
+}  # fmt: skip
 #: Names that programs use and Python doesn't know.
 _LABELS = {
     "cn-gb": "gb18030", "iso-8859-8-e": "iso8859-8", "iso-8859-8-i": "iso8859-8", "koi8-ru": "koi8-u",
-    "unicode-1-1-utf-7": "utf-7", "unicode-1-1-utf-8": "utf-8", "utf8mb4": "utf-8", "windows-874": "cp874",
-    "x-cp1250": "cp1250", "x-cp1251": "cp1251", "x-euc-jp": "euc_jp", "x-gbk": "gb18030",
-    "x-mac-cyrillic": "mac_cyrillic", "x-mac-roman": "mac_roman", "x-sjis": "cp932", "x-windows-949": "cp949",
+    "unicode-1-1-utf-7": "utf-7", "utf8mb4": "utf-8", "windows-874": "cp874", "x-gbk": "gb18030", "x-sjis": "cp932",
 }  # fmt: skip
-_JAPANESE = re.compile(rb"\x1b\$[@B]([^\x1b]*)")
-_ESCAPES = re.compile(rb"\x1b(?:\$[@B]|\([BJ])")
+_UNDECLARED = ("", "ascii", "us-ascii", "unknown-8bit", "x-unknown", "default")
 _CONTROLS = re.compile("[\x80-\x9f]")
 _THREAD_INDEX_ROOT = 22  #: bytes of Thread-Index that all mails of a conversation share (MS-OXOMSG 2.2.1.3)
 
@@ -181,32 +159,27 @@ class Headers:
         """Message-IDs without their brackets, in order, each once."""
         whole = " ".join(self.raw(name))[:_LONGEST_LIST]
         found = _MESSAGE_ID.findall(whole)
-        if not found and _BROKEN_ID.fullmatch(whole.strip()):
-            found = ["".join(whole.split()).strip("<>")]
-        elif not found and all("@" in word for word in whole.split()):  # else "ann@x.org's message of Friday"
+        if not found and all("@" in word for word in whole.split()):  # else "ann@x.org's message of Friday"
             found = [word.strip("<>,;") for word in whole.split()]
-        elif len(found) > 1 and (people := set(_FROM_WHOM.findall(_SPACES.sub(" ", whole)))):
-            found = [one for one in found if one not in people] or found
         return tuple(dict.fromkeys(found))
 
 
 def _addressed(value: str) -> list[tuple[str, str]]:
-    """(name, address) of each recipient; where a quote or a comma is missing, as far as the addresses tell them."""
+    """(name, address) of each recipient; where quotes or brackets are broken, whatever looks like an address."""
     try:
         read = getaddresses([value])
     except RecursionError:  # a thousand brackets
         read = []
-    plain = _SPACED_DOT.sub(r"\1", _ASIDES.sub(" ", value))
-    known = {"".join(address.split()) for _, address in read}
-    if known.issuperset(_ANGLED.findall(plain) or _BARE.findall(plain)):
+    plain = _SPACED_DOT.sub(r"\1", _NAMES.sub(" ", value))
+    if {"".join(address.split()) for _, address in read}.issuperset(_ANGLED.findall(plain) or _BARE.findall(plain)):
         return read
-    found, reached = [], 0
+    found, end = [], 0
     for match in _ANGLED.finditer(value):
-        before = value[reached : match.start()]
+        before = value[end : match.start()]
         found += [("", address) for address in _BARE.findall(before)]
         found.append((_BARE.sub("", before).strip(" ,;\"'"), match[1]))
-        reached = match.end()
-    rest = _BARE.findall(value[reached:])
+        end = match.end()
+    rest = _BARE.findall(value[end:])
     name = _BARE.sub("", value).strip(" ,;\"'") if len(rest) == 1 and not found else ""
     return found + [(name, address) for address in rest]
 
@@ -244,69 +217,42 @@ def readable(value: str) -> str:
 def decoded_by(data: bytes, charset: str) -> tuple[str, str, float]:
     """(text, encoding, confidence): by the declared character set, or by the bytes where it is missing or wrong."""
     charset = _LABELS.get(charset.lower(), charset)
-    if charset and charset not in ("ascii", "us-ascii", "unknown-8bit", "x-unknown", "default"):
-        try:
-            text = data.decode(charset)
-            if (unsaid := _unsaid_utf8(data, text)) is not None:
-                return unsaid, "utf-8", 1.0
-            windows = _WINDOWS.get(codecs.lookup(charset).name)
-            return _windows(data, windows) if windows and _CONTROLS.search(text) else (text, charset, 1.0)
-        except UnicodeDecodeError:
-            if read := _nearly(data, codecs.lookup(charset).name):
-                return read
-        except (LookupError, ValueError):
-            pass
-    # A wrong declaration is common: look at the bytes instead.
     try:
-        found = decode(data, "part")
+        codec = "" if charset in _UNDECLARED else codecs.lookup(charset).name
+    except (LookupError, ValueError):
+        codec = ""
+    if codec and (found := _declared(data, charset, codec)):
+        return found
+    try:
+        guess = decode(data, "part")
     except SourceError:
         return data.decode("utf-8", "replace"), "utf-8", 0.0
-    return found.text, found.encoding, found.confidence
+    return guess.text, guess.encoding, guess.confidence
 
 
-def _unsaid_utf8(data: bytes, text: str) -> str | None:
-    """UTF-8 that is declared as something else and could be that `text` too, as in the source of a mail that was copied
-    from a web page.
-
-    By chance bytes of other encodings look like one letter of UTF-8, hardly like two. One is believed where it is of
-    Western Europe: its first byte is no letter that others of those marks follow.
-    """
-    if data.isascii():
-        return None
-    try:
+def _declared(data: bytes, charset: str, codec: str) -> tuple[str, str, float] | None:
+    """The text by the declared encoding, or by one that holds more; None if it is plainly another one's."""
+    text: str | None = None
+    with suppress(UnicodeDecodeError, ValueError):
+        text = data.decode(charset)
+        if data.isascii():
+            return text, charset, 1.0
+    with suppress(UnicodeDecodeError):  # UTF-8 that is declared as another encoding
         read = data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-    letters = [char for char in read if char > "\x7f"]
-    if len(text) == len(data):  # a byte a letter
-        return read if len(letters) > 1 or "\xc0" <= letters[0] <= "\xff" else None
-    return read if len(letters) > 1 and max(letters) > "\u07ff" else None
-
-
-def _nearly(data: bytes, encoding: str) -> tuple[str, str, float] | None:
-    """Bytes that the declared encoding can't read all of, by one that holds more, or but for a few damaged letters."""
-    if encoding in _WINDOWS.values():
-        return _windows(data, encoding)
-    wider = _SUPERSETS.get(encoding, encoding)
-    if encoding == "iso2022_jp":  # letters of Microsoft's tables, such as numbers in circles, which EUC has a place for
-        data = _ESCAPES.sub(b"", _JAPANESE.sub(lambda found: bytes(byte | 0x80 for byte in found[1]), data))
-        wider = "euc_jis_2004"
-    try:
-        return data.decode("utf-8"), "utf-8", 1.0
-    except UnicodeDecodeError:
-        text = data.decode(wider, "replace")
-    letters = sum(char > "\x7f" for char in text)
-    return (text, wider, 0.9) if text.count("\ufffd") * 10 <= letters else None
-
-
-def _windows(data: bytes, encoding: str) -> tuple[str, str, float]:
-    """Bytes with some that no ISO part has letters for: UTF-8 that doesn't say so, else of this code page."""
-    try:
-        return data.decode("utf-8"), "utf-8", 1.0
-    except UnicodeDecodeError:
-        # What the code page has no letters for is kept as it is.
-        letters = (bytes([byte]).decode(encoding, "ignore") or chr(byte) for byte in data)
-        return "".join(letters), encoding, 1.0
+        letters = [char for char in read if char > "\x7f"]
+        if text is not None and len(text) == len(data):  # one byte a letter; a single one is believed of Western Europe
+            is_utf8 = len(letters) > 1 or "\xc0" <= letters[0] <= "\xff"
+        else:
+            is_utf8 = letters != [] and (text is None or (len(letters) > 1 and max(letters) > "\u07ff"))
+        if is_utf8:
+            return read, "utf-8", 1.0
+    wider = _SUPERSETS.get(codec, codec)
+    if text is not None and (wider == codec or not _CONTROLS.search(text)):
+        return text, charset, 1.0
+    wide = data.decode(wider, "replace")
+    if wide.count("\ufffd") * 10 <= sum(char > "\x7f" for char in wide):
+        return wide, wider, 0.9
+    return None if text is None else (text, charset, 1.0)
 
 
 def topic_of(subject: str) -> str:
@@ -357,8 +303,8 @@ def email_of(headers: Headers, sender: str, attachments: tuple[Attachment, ...],
     date = _date(headers)
     thread = next(iter((*references, *in_reply_to)), message_id)
     if not thread:
-        basis = topic_of(subject) or f"{sender} {date} {own}"
-        thread = f"subject-{hashlib.sha256(basis.encode('utf-8', 'replace')).hexdigest()[:16]}"
+        identity_text = topic_of(subject) or f"{sender} {date} {own}"
+        thread = f"subject-{hashlib.sha256(identity_text.encode('utf-8', 'replace')).hexdigest()[:16]}"
     identity = message_id or f"{sender}\0{date}\0{subject}"
     content = _BETWEEN_WORDS.sub("", own).casefold()
     return Email(
@@ -398,50 +344,37 @@ _PERSON = re.compile(r"(?P<name>.*\S)\s*<(?P<address>[^<>]+)>")
 #: "'Ann Lee' via Dev": Google Groups, Mailman's from_is_list, groups.io, B4.
 _VIA = re.compile(r"['\"]?(?P<name>.*?\S)['\"]?\s+via\s+\S", re.I)
 #: The writer's address inside the list's: of lists of the IETF, and of groups.io.
-_INSIDE = re.compile(
-    r"(?P<local>[^\s=@]+)=40(?P<host>[\w.-]+)@dmarc\.ietf\.org|(?P<user>[^\s=@]+)=(?P<site>[\w.-]+\.\w+)@groups\.io",
-    re.I,
-)
+_INSIDE = re.compile(r"([^\s=@]+)=(?:40([\w.-]+)@dmarc\.ietf\.org|([\w.-]+\.\w+)@groups\.io)", re.I)
 
 
 def writer_of(headers: Headers) -> str:
-    """`Name <address>` of who wrote it; as From has it where no list stands before them, or nothing tells them."""
+    """`Name <address>` of the writer: From, or the person behind a list that stands there in their place."""
     shown = next(iter(headers.addresses("from") or headers.addresses("sender")), "")
-    person = _PERSON.fullmatch(shown)
-    address = person["address"] if person else shown
-    via = _VIA.match(person["name"]) if person else None
+    name, address = _split(shown)
+    via = _VIA.match(name)
     if inside := _INSIDE.fullmatch(address):
-        own = f"{inside['local'] or inside['user']}@{inside['host'] or inside['site']}"
-        name = via["name"] if via else person["name"] if person else ""
+        own, name = f"{inside[1]}@{inside[2] or inside[3]}", via["name"] if via else name
         return f"{name} <{own}>" if name else own
     if via is None:
         return shown
-    told = [one for name in ("x-original-from", "x-original-sender") for one in headers.addresses(name)]
-    if not told and _is_list(headers, address):
-        others = [one for one in headers.addresses("reply-to") if _address(one) != address.casefold()]
-        named = [one for one in (*others, *headers.addresses("cc")) if _is_named(one, via["name"])]
-        told = named or (others if len(others) == 1 else [])
-    if not told or _address(told[0]) == address.casefold():
+    originals = [one for header in ("x-original-from", "x-original-sender") for one in headers.addresses(header)]
+    recipients = [_split(one)[1].casefold() for header in ("to", "cc") for one in headers.addresses(header)]
+    if not originals and (headers.raw("list-id") or headers.raw("list-post") or address.casefold() in recipients):
+        replies = [one for one in headers.addresses("reply-to") if _split(one)[1].casefold() != address.casefold()]
+        named = [one for one in (*replies, *headers.addresses("cc")) if _is_named(one, via["name"])]
+        originals = named or (replies if len(replies) == 1 else [])
+    if not originals or _split(originals[0])[1].casefold() == address.casefold():
         return shown
-    return told[0] if _PERSON.fullmatch(told[0]) else f"{via['name']} <{told[0]}>"
+    return originals[0] if _split(originals[0])[0] else f"{via['name']} <{originals[0]}>"
 
 
-def _is_list(headers: Headers, address: str) -> bool:
-    written_to = _addresses((*headers.addresses("to"), *headers.addresses("cc")))
-    return bool(headers.raw("list-id") or headers.raw("list-post")) or address.casefold() in written_to
+def _split(person: str) -> tuple[str, str]:
+    """(name, address) of `Name <address>`; the name of a bare address is empty."""
+    found = _PERSON.fullmatch(person)
+    return (found["name"], found["address"]) if found else ("", person)
 
 
 def _is_named(person: str, name: str) -> bool:
-    """Whether it is somebody of this name; where a mail has none, lists take what stands before the `@`."""
-    found = _PERSON.fullmatch(person)
-    own = found["name"] if found else person.partition("@")[0]
-    return "@" in person and own.casefold() == name.casefold()
-
-
-def _addresses(people: Iterable[str]) -> set[str]:
-    return {_address(one) for one in people}
-
-
-def _address(person: str) -> str:
-    found = _PERSON.fullmatch(person)
-    return (found["address"] if found else person).casefold()
+    """Whether a person has this name; where a mail has none, lists take what stands before the `@`."""
+    own, address = _split(person)
+    return "@" in address and (own or address.partition("@")[0]).casefold() == name.casefold()

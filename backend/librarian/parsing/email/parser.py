@@ -16,10 +16,10 @@ from ...errors import SourceError
 from ...models import ATTACHMENT_HEADING, Block, Document, Excluded, Heading, SourceFile
 from ..base import Parser
 from ..metadata import cut_at_sentence, iso_of_ns, title_from_name
-from .body import Body, MailPart, Part
-from .cleaning import excluded_of, own_words
 from .headers import Headers, RawHeaders, email_of, writer_of
 from .outlook import is_outlook, mail_of
+from .parts import Body, MailPart, Part
+from .quotes import excluded_of, own_words
 
 _SPACES = re.compile(r"\s+")
 _END_OF_HEADERS = re.compile(rb"\r?\n\r?\n|\r\r")
@@ -36,7 +36,7 @@ _UNFOLDED_BOUNDARY = re.compile(rb"^content-type:[^\n]*;[ \t\r]*\n(?=boundary=)"
 _FROM_LINE = re.compile(rb"^>?From [^\n]*\n")
 _ATTACHMENT_CHARACTERS = 1_000_000  #: of text that a mail's attachments may add
 _DEPTH = 3  #: how deep mails inside mails are read
-_TELLING = ("from", "mime-version", "content-type")  #: no chance has bytes of something else begin with those
+_MAIL_HEADERS = ("from", "mime-version", "content-type")  #: no chance has bytes of something else begin with those
 _LIST_ITEM = re.compile(r"(?:[-*•]|\d{1,3}[.)])\s+\S")
 
 
@@ -56,7 +56,7 @@ class EmailParser:
         """One mail."""
         message = email.message_from_bytes(_tidied(_as_sent(data, source.file_path)), MailPart, policy=RawHeaders())
         headers = Headers(message)
-        if not message.keys() or (b"\0" in data[:2000] and not any(map(headers.raw, _TELLING))):
+        if not message.keys() or (b"\0" in data[:2000] and not any(map(headers.raw, _MAIL_HEADERS))):
             raise SourceError(
                 f"'{source.file_path}' has no mail headers.", hint="Export it again as .eml.", reason="not_a_mail"
             )

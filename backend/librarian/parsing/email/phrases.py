@@ -12,39 +12,25 @@ from __future__ import annotations
 #: Words that an attribution line ("On … wrote:") begins with.
 OPENINGS = (
     "On", "At", "Am", "Le", "El", "Il", "Op", "Em", "Dnia", "W dniu", "Den", "På", "Pada", "Vào", "Dne", "V",
-    "Tarihinde", "Wiadomość napisana", "No dia", "Pe", "Στις",
-    "在", "於", "于",
+    "Tarihinde", "Wiadomość napisana", "No dia", "Pe", "Στις", "在", "於", "于",
 )  # fmt: skip
 
 #: Verbs of attribution lines; they stand near the end of the line or are followed by a name.
 VERBS = (
     "wrote", "writes", "sent", "said", "spake thusly", "schrieb", "schrieben", "schreibt", "a écrit", "écrivait",
-    "escribió", "escribio",
-    "ha scritto", "scrisse", "scriveva", "schreef", "geschreven", "escreveu", "napisał(a)", "napisała", "napisał",
-    "pisze", "napisana przez", "написал(а)", "написала", "написал", "пишет", "писал", "пише", "написав",
-    "napsal(a)", "napsala",
-    "napsal", "napísal(a)", "napísala", "napísal", "a scris", "έγραψε",
-    "ezt írta", "írta", "skrev", "skrifaði", "kirjoitti", "yazdı", "đã viết", "menulis",
-    "va escriure", "ha escrit", "escribiu", "idatzi du", "написа", "написао/ла", "написао", "је написала",
-    "napisao/la", "napisao je", "napisala je", "je napisao", "je napisala", "napisala", "kirjutas", "rakstīja", "rašė",
-    "נכתב על ידי", "نوشت", "ने लिखा",
+    "escribió", "escribio", "ha scritto", "scrisse", "scriveva", "schreef", "geschreven", "escreveu", "napisał(a)",
+    "napisała", "napisał", "pisze", "napisana przez", "написал(а)", "написала", "написал", "пишет", "писал", "пише",
+    "написав", "napsal(a)", "napsala", "napsal", "napísal(a)", "napísala", "napísal", "a scris", "έγραψε", "ezt írta",
+    "írta", "skrev", "skrifaði", "kirjoitti", "yazdı", "đã viết", "menulis", "va escriure", "ha escrit", "escribiu",
+    "idatzi du", "написа", "написао/ла", "написао", "је написала", "napisao/la", "napisao je", "napisala je",
+    "je napisao", "je napisala", "napisala", "kirjutas", "rakstīja", "rašė", "נכתב על ידי", "نوشت", "ने लिखा",
 )  # fmt: skip
 
 #: The same, in scripts without spaces between words.
 VERBS_CJK = (
-    "写道",
-    "寫道",
-    "书写道",
-    "さんは書きました",
-    "さんのメール",
-    "のメール:",
-    "のメール：",
-    "のメッセージ",
-    "書きました",
-    "님이 작성",
-    "작성:",
-    "เขียนว่า",
-)
+    "写道", "寫道", "书写道", "さんは書きました", "さんのメール", "のメール:", "のメール：", "のメッセージ",
+    "書きました", "님이 작성", "작성:", "เขียนว่า",
+)  # fmt: skip
 
 #: What stands in front of a name above quotes, as Horde and people's own templates have it, instead of a verb behind.
 BEFORE_NAMES = (
@@ -57,29 +43,28 @@ ORIGINAL_MESSAGE = (
     "original message", "original appointment", "reply message", "ursprüngliche nachricht", "originalnachricht",
     "antwort nachricht", "message d'origine", "message original", "message initial", "mensaje original",
     "mensagem original", "messaggio originale", "oorspronkelijk bericht", "origineel bericht",
-    "oprindelig meddelelse",
-    "oprindelig besked", "original-nachricht", "ursprungligt meddelande", "originalmeddelande",
-    "opprinnelig melding", "alkuperäinen viesti",
-    "oryginalna wiadomość", "wiadomość oryginalna", "исходное сообщение", "оригинальное сообщение", "původní zpráva",
-    "eredeti üzenet", "orijinal mesaj", "原始邮件", "原始郵件", "邮件原件", "元のメッセージ", "原本メッセージ",
-    "원본 메시지",
+    "oprindelig meddelelse", "oprindelig besked", "original-nachricht", "ursprungligt meddelande",
+    "originalmeddelande", "opprinnelig melding", "alkuperäinen viesti", "oryginalna wiadomość",
+    "wiadomość oryginalna", "исходное сообщение", "оригинальное сообщение", "původní zpráva", "eredeti üzenet",
+    "orijinal mesaj", "原始邮件", "原始郵件", "邮件原件", "元のメッセージ", "原本メッセージ", "원본 메시지",
 )  # fmt: skip
 
 #: The same for forwarded messages.
 FORWARDED_MESSAGE = (
-    "forwarded message", "begin forwarded message", "begin forwarded text", "forwarded by", "weitergeleitete nachricht",
-    "anfang der weitergeleiteten nachricht", "weitergeleitete e-mail", "message transféré", "message transmis",
-    "début du message réexpédié", "début du message transféré", "mensaje reenviado", "mensagem encaminhada",
-    "mensagem reencaminhada", "messaggio inoltrato", "inizio messaggio inoltrato", "doorgestuurd bericht",
-    "begin doorgestuurd bericht", "videresendt meddelelse", "vidarebefordrat meddelande", "videresendt melding",
-    "wiadomość przekazana", "przekazana wiadomość", "пересылаемое сообщение", "пересланное сообщение",
-    "начало переадресованного сообщения", "перенаправленное сообщение", "přeposlaná zpráva", "preposlaná správa",
-    "továbbított üzenet", "iletilen mesaj", "mesaj redirecționat",
-    "перенаправлене повідомлення", "переслане повідомлення", "proslijeđena poruka", "edelleenlähetetty viesti",
-    "välitetty viesti", "wiadomość przesłana dalej", "treść przekazanej wiadomości", "转发邮件", "メッセージを転送",
-    "转发的邮件", "轉寄郵件", "轉寄的郵件", "転送メッセージ", "転送されたメッセージ", "전달된 메시지",
-    "weitergeleitet von", "transféré par", "réacheminé par", "reenviado por", "inoltrato da", "doorgestuurd door",
-    "encaminhado por", "przekazane przez", "továbbította", "videresendt av", "videresendt af", "vidarebefordrat av",
+    "forwarded message", "begin forwarded message", "begin forwarded text", "forwarded by",
+    "weitergeleitete nachricht", "anfang der weitergeleiteten nachricht", "weitergeleitete e-mail",
+    "message transféré", "message transmis", "début du message réexpédié", "début du message transféré",
+    "mensaje reenviado", "mensagem encaminhada", "mensagem reencaminhada", "messaggio inoltrato",
+    "inizio messaggio inoltrato", "doorgestuurd bericht", "begin doorgestuurd bericht", "videresendt meddelelse",
+    "vidarebefordrat meddelande", "videresendt melding", "wiadomość przekazana", "przekazana wiadomość",
+    "пересылаемое сообщение", "пересланное сообщение", "начало переадресованного сообщения",
+    "перенаправленное сообщение", "přeposlaná zpráva", "preposlaná správa", "továbbított üzenet", "iletilen mesaj",
+    "mesaj redirecționat", "перенаправлене повідомлення", "переслане повідомлення", "proslijeđena poruka",
+    "edelleenlähetetty viesti", "välitetty viesti", "wiadomość przesłana dalej", "treść przekazanej wiadomości",
+    "转发邮件", "メッセージを転送", "转发的邮件", "轉寄郵件", "轉寄的郵件", "転送メッセージ", "転送されたメッセージ",
+    "전달된 메시지", "weitergeleitet von", "transféré par", "réacheminé par", "reenviado por", "inoltrato da",
+    "doorgestuurd door", "encaminhado por", "przekazane przez", "továbbította", "videresendt av", "videresendt af",
+    "vidarebefordrat av",
 )  # fmt: skip
 
 #: Header names as programs translate them above the history, by what they mean.
@@ -93,17 +78,15 @@ HEADER_NAMES: dict[str, tuple[str, ...]] = {
         "Date", "Sent", "Datum", "Gesendet", "Gesendet am", "Envoyé", "Envoyé le", "Fecha", "Enviado", "Enviado el",
         "Enviada em", "Enviado em", "Enviada", "Data", "Inviato", "Verzonden", "Skickat", "Sendt", "Dato", "Wysłano",
         "Дата", "Отправлено", "Надіслано", "Dátum", "Elküldve", "Küldve", "Lähetetty", "Päiväys", "Tarih",
-        "Gönderilen",
-        "Datum odeslání", "Odesláno", "Odoslané", "Message du", "Dată", "Trimis", "Päivämäärä", "日付", "发送时间",
-        "發送時間", "日期", "寄件日期", "日時", "送信日時", "날짜",
-        "보낸 날짜", "Poslano", "Poslato", "Изпратено", "Αποστολή", "Ημερομηνία", "Saadetud", "Kuupäev", "Išsiųsta",
-        "Enviat", "Đã gửi", "Ngày", "ส่ง", "Dikirim", "Terkirim", "Tanggal", "נשלח", "תאריך", "تم الإرسال", "التاريخ",
+        "Gönderilen", "Datum odeslání", "Odesláno", "Odoslané", "Message du", "Dată", "Trimis", "Päivämäärä", "日付",
+        "发送时间", "發送時間", "日期", "寄件日期", "日時", "送信日時", "날짜", "보낸 날짜", "Poslano", "Poslato",
+        "Изпратено", "Αποστολή", "Ημερομηνία", "Saadetud", "Kuupäev", "Išsiųsta", "Enviat", "Đã gửi", "Ngày", "ส่ง",
+        "Dikirim", "Terkirim", "Tanggal", "נשלח", "תאריך", "تم الإرسال", "التاريخ",
     ),
     "to": (
         "To", "An", "À", "A", "Pour", "Para", "Aan", "Till", "Til", "Do", "Кому", "Címzett", "Vastaanottaja", "Kime",
-        "Komu", "Adresat", "Către", "Pre", "送信先",
-        "收件人", "收件者", "宛先", "받는 사람", "Za", "Prima", "До", "Προς", "Adressaat", "Kam", "Per a", "Đến", "ถึง",
-        "Kepada", "אל", "إلى",
+        "Komu", "Adresat", "Către", "Pre", "送信先", "收件人", "收件者", "宛先", "받는 사람", "Za", "Prima", "До",
+        "Προς", "Adressaat", "Kam", "Per a", "Đến", "ถึง", "Kepada", "אל", "إلى",
     ),
     "cc": (
         "Cc", "CC", "Kopie", "Copie", "Copia", "Kopi", "Kopia", "Kopio", "Kópia", "DW", "UDW", "Копия", "Копія",
@@ -111,66 +94,51 @@ HEADER_NAMES: dict[str, tuple[str, ...]] = {
     ),
     "subject": (
         "Subject", "Betreff", "Objet", "Sujet", "Subiect", "Predmet", "Naslov", "Asunto", "Oggetto", "Onderwerp",
-        "Ämne", "Emne", "Temat", "Тема", "Tárgy",
-        "Assunto", "Aihe", "Konu", "Předmět", "主题", "主題", "主旨", "件名", "제목",
-        "Zadeva", "Относно", "Θέμα", "Teema",
-        "Tema", "Thema", "Assumpte", "Chủ đề", "เรื่อง", "Subjek", "Judul", "נושא", "الموضوع",
+        "Ämne", "Emne", "Temat", "Тема", "Tárgy", "Assunto", "Aihe", "Konu", "Předmět", "主题", "主題", "主旨",
+        "件名", "제목", "Zadeva", "Относно", "Θέμα", "Teema", "Tema", "Thema", "Assumpte", "Chủ đề", "เรื่อง",
+        "Subjek", "Judul", "נושא", "الموضوع",
     ),
-    "reply": ("Reply-To", "Risposta", "Antwort an", "Reply to", "Répondre à", "Responder a"),
+    "reply": (
+        "Reply-To", "Risposta", "Antwort an", "Reply to", "Répondre à", "Responder a",
+    ),
 }  # fmt: skip
 
 #: Lines that devices and programs add below a mail, as regular expressions over the line in lower case.
 SENT_FROM = (
-    r"[<(]*sent (?:from|via|with|by|wirelessly from|using) .*",
-    r"\w+ from (?:my )?(?:mobile|phone|iphone)\b.*",
-    r"from my (?:iphone|ipad|mobile|phone|android|blackberry)\b.*",
-    r"get \[?outlook\b.*",
+    r"[<(]*sent (?:from|via|with|by|wirelessly from|using) .*", r"\w+ from (?:my )?(?:mobile|phone|iphone)\b.*",
+    r"from my (?:iphone|ipad|mobile|phone|android|blackberry)\b.*", r"get \[?outlook\b.*",
     r"\[?outlook\b.{0,40} (?:beziehen|herunterladen|downloaden|ophalen)\b.*",
     r"(?:obter o|obtener|obtenir|télécharger|ottieni|scarica|hämta|skaffa|hent|pobierz(?: aplikację)?|stáhnout"
     r"|загрузить|скачать|获取|下載|取得) \[?outlook\b.*",
-    r".*outlook.*を入手",
-    r"envoyé (?:de|depuis|à partir de|avec|sans fil)\b.*",
-    r"von mein\w+ .*gesendet\.?",
-    r"gesendet (?:von|mit|über|aus)\b.*",
-    r"diese nachricht wurde von .* gesendet\.?",
-    r"enviado (?:desde|do|de|a partir|con|pelo)\b.*",
-    r"inviato (?:da|dal|con)\b.*",
-    r"verzonden (?:met|vanaf|vanuit|van|via)\b.*",
-    r"verstuurd vanaf\b.*",
-    r"sendt fra\b.*",
-    r"skickat från\b.*",
-    r"wysłan[eo] (?:z|przy)\b.*",
-    r"отправлено (?:с|из)\b.*",
-    r"odesláno z\b.*",
+    r".*outlook.*を入手", r"envoyé (?:de|depuis|à partir de|avec|sans fil)\b.*", r"von mein\w+ .*gesendet\.?",
+    r"gesendet (?:von|mit|über|aus)\b.*", r"diese nachricht wurde von .* gesendet\.?",
+    r"enviado (?:desde|do|de|a partir|con|pelo)\b.*", r"inviato (?:da|dal|con)\b.*",
+    r"verzonden (?:met|vanaf|vanuit|van|via)\b.*", r"verstuurd vanaf\b.*", r"sendt fra\b.*", r"skickat från\b.*",
+    r"wysłan[eo] (?:z|przy)\b.*", r"отправлено (?:с|из)\b.*", r"odesláno z\b.*",
     r"(?:az )?\w+(?:-omról|-emről|-mról|-ról|-ről|ról|ről) küldve\.?|elküldve .*-r[óő]l\.?",
-    r"trimis (?:de pe|din|cu)\b.*",
-    r"lähetetty .*",
-    r"从我的.*(?:发送|傳送|送出)|從我的.*(?:傳送|送出)|发自我的.*|發自我的.*",
-    r".*から送信.*",
-    r"나의 .*에서 보냄",
+    r"trimis (?:de pe|din|cu)\b.*", r"lähetetty .*",
+    r"从我的.*(?:发送|傳送|送出)|從我的.*(?:傳送|送出)|发自我的.*|發自我的.*", r".*から送信.*", r"나의 .*에서 보냄",
 )  # fmt: skip
 
 #: How letters end. A name follows.
 CLOSINGS = (
     "thanks", "thank you", "many thanks", "thx", "regards", "best regards", "kind regards", "warm regards", "best",
     "best wishes", "all the best", "cheers", "sincerely", "yours", "yours sincerely", "yours truly", "br", "kr",
-    "rgds", "take care", "ciao", "bye",
-    "mit freundlichen grüßen", "mit freundlichem gruß", "mit besten grüßen", "freundliche grüße", "viele grüße",
-    "beste grüße", "liebe grüße", "herzliche grüße", "schöne grüße", "gruß", "grüße", "mit freundlichen grüssen",
-    "freundliche grüsse", "viele grüsse", "beste grüsse", "liebe grüsse", "herzliche grüsse", "gruss", "grüsse",
-    "mfg",
-    "lg", "vg", "danke", "cordialement", "bien cordialement", "cdt", "salutations", "amicalement", "merci",
-    "bien à vous", "bien à toi", "bonne journée", "saludos", "un saludo", "un cordial saludo", "saludos cordiales",
-    "un abrazo", "atentamente", "gracias", "cordiali saluti", "distinti saluti", "saluti", "un saluto", "grazie",
-    "met vriendelijke groet", "met vriendelijke groeten", "vriendelijke groet", "vriendelijke groeten",
-    "hartelijke groet", "hartelijke groeten", "groeten", "groet", "groetjes", "mvg", "bedankt", "atenciosamente",
-    "cumprimentos", "melhores cumprimentos", "com os melhores cumprimentos", "abraço", "abraços", "obrigado",
-    "obrigada",
-    "pozdrawiam", "pozdrawiam serdecznie", "serdecznie pozdrawiam", "z poważaniem", "dziękuję", "с уважением",
+    "rgds", "take care", "ciao", "bye", "mit freundlichen grüßen", "mit freundlichem gruß", "mit besten grüßen",
+    "freundliche grüße", "viele grüße", "beste grüße", "liebe grüße", "herzliche grüße", "schöne grüße", "gruß",
+    "grüße", "mit freundlichen grüssen", "freundliche grüsse", "viele grüsse", "beste grüsse", "liebe grüsse",
+    "herzliche grüsse", "gruss", "grüsse", "mfg", "lg", "vg", "danke", "cordialement", "bien cordialement", "cdt",
+    "salutations", "amicalement", "merci", "bien à vous", "bien à toi", "bonne journée", "saludos", "un saludo",
+    "un cordial saludo", "saludos cordiales", "un abrazo", "atentamente", "gracias", "cordiali saluti",
+    "distinti saluti", "saluti", "un saluto", "grazie", "met vriendelijke groet", "met vriendelijke groeten",
+    "vriendelijke groet", "vriendelijke groeten", "hartelijke groet", "hartelijke groeten", "groeten", "groet",
+    "groetjes", "mvg", "bedankt", "atenciosamente", "cumprimentos", "melhores cumprimentos",
+    "com os melhores cumprimentos", "abraço", "abraços", "obrigado", "obrigada", "pozdrawiam",
+    "pozdrawiam serdecznie", "serdecznie pozdrawiam", "z poważaniem", "dziękuję", "с уважением",
     "с наилучшими пожеланиями", "спасибо", "üdvözlettel", "tisztelettel", "üdv", "köszönettel", "köszönöm",
     "med vänliga hälsningar", "med vänlig hälsning", "vänliga hälsningar", "med vennlig hilsen", "vennlig hilsen",
-    "med venlig hilsen", "venlig hilsen", "de bedste hilsner", "mvh", "hälsningar", "hilsen",
-    "祝好", "此致", "谢谢", "よろしくお願いします", "よろしくお願いいたします", "よろしくお願い致します",
+    "med venlig hilsen", "venlig hilsen", "de bedste hilsner", "mvh", "hälsningar", "hilsen", "祝好", "此致", "谢谢",
+    "よろしくお願いします", "よろしくお願いいたします", "よろしくお願い致します",
 )  # fmt: skip
 
 #: What introduces an afterthought below the name.
@@ -187,19 +155,8 @@ PARTICLES = frozenset({
 
 #: What people put in brackets for words that they cut out of a quote.
 SNIPS = (
-    "snip",
-    "snipped",
-    "cut",
-    "gekürzt",
-    "schnipp",
-    "coupé",
-    "cortado",
-    "recorte",
-    "ciach",
-    "вырезано",
-    "略",
-    "中略",
-)
+    "snip", "snipped", "cut", "gekürzt", "schnipp", "coupé", "cortado", "recorte", "ciach", "вырезано", "略", "中略",
+)  # fmt: skip
 
 #: Words of disclaimers, as regular expressions: that a mail is a secret ...
 SECRET = (
@@ -215,21 +172,22 @@ FOR_WHOM = (
 
 #: ... and what everybody else is to do or not.
 FORBIDDEN = (
-    r"receiv\w+ .{0,60}(?:in error|by mistake)", "prohibited", r"(?:notify|inform|contact|advise) (?:the |its )?sender",
+    r"receiv\w+ .{0,60}(?:in error|by mistake)", "prohibited",
+    r"(?:notify|inform|contact|advise) (?:the |its )?sender",
     r"unauthori[sz]ed (?:use|review|access|disclos|disseminat|copying|distribut|person)", "not authori[sz]ed to",
-    "is unauthori[sz]ed", "may not be (?:disclos|us|cop|read)",
-    "irrtümlich", "irrtuemlich", "unbefugt", "nicht gestattet", "untersagt", "unzulässig", "(?:lö|loe)schen sie",
-    "vernichten sie", "par erreur", "interdit", "expéditeur", "por error", "por equivocación", "prohibid",
-    "remitente", "elimín", "elimine", "per errore", "vietat", "proibit", "mittente", "por engano", "proibid",
-    "remetente", "per abuis", "ten onrechte", "verboden", "niet toegestaan", "afzender",
+    "is unauthori[sz]ed", "may not be (?:disclos|us|cop|read)", "irrtümlich", "irrtuemlich", "unbefugt",
+    "nicht gestattet", "untersagt", "unzulässig", "(?:lö|loe)schen sie", "vernichten sie", "par erreur", "interdit",
+    "expéditeur", "por error", "por equivocación", "prohibid", "remitente", "elimín", "elimine", "per errore",
+    "vietat", "proibit", "mittente", "por engano", "proibid", "remetente", "per abuis", "ten onrechte", "verboden",
+    "niet toegestaan", "afzender",
 )  # fmt: skip
 
 #: What else is said beside them.
 BESIDES = (
-    r"\bvirus", "malware", "liabilit", "haftung", "responsab", "views", "opinions", "before printing",
-    "ausdrucken", "avant d.imprimer", "antes de imprimir", "prima di stampare", "privacy policy", "personal data",
-    "datenschutz", "données personnelles", "datos personales", "dati personali", "registered (?:in|office)",
-    "thank you", "vielen dank", "unlawful", "disclos", r"delet\w+ (?:this|it|all)",
+    r"\bvirus", "malware", "liabilit", "haftung", "responsab", "views", "opinions", "before printing", "ausdrucken",
+    "avant d.imprimer", "antes de imprimir", "prima di stampare", "privacy policy", "personal data", "datenschutz",
+    "données personnelles", "datos personales", "dati personali", "registered (?:in|office)", "thank you",
+    "vielen dank", "unlawful", "disclos", r"delet\w+ (?:this|it|all)",
 )  # fmt: skip
 
 #: How disclaimers begin.

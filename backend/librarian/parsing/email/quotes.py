@@ -7,138 +7,14 @@ indexed either, but stay in what a reader sees: an answer between quoted lines m
 from __future__ import annotations
 
 import re
-from collections import deque
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
 
-from ...models import FOLDED, Excluded
-from . import phrases, prompts, signatures
-from .quoting import Border, find, margin_of
+from ...models import FOLDED, Document, Excluded
+from . import phrases, signatures
+from .attributions import QuoteHeader, find, margin_of
 from .signatures import FOOTER, FOOTER_LINES, SIGNATURE, is_list_page, may_open, opens
-
-_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
-#: What stands above the first of them.
-_HEADER = re.compile(
-    r"---\s|\+\+\+\s|diff\s|[Ii]ndex[: ]|={20,}$|(?:new|old|deleted) (?:file )?mode |(?:dis)?similarity |"
-    r"(?:rename|copy) |RCS file: |retrieving "
-)
-_MASK = "§"  #: no word, no rule, no mark of a quote
-
-
-def with_masks(lines: Sequence[str]) -> list[str]:
-    """The lines with another first character where it is a patch's; as long as they were."""
-    if not any(line.startswith("@@ -") for line in lines):
-        return list(lines)
-    inside = set(_inside(lines))
-    return [_MASK + line[1:] if line and place in inside else line for place, line in enumerate(lines)]
-
-
-def patch_lines(lines: Sequence[str]) -> list[tuple[int, int]]:
-    """(first line with its header, first hunk) of the patches, in order; their lines may be masked."""
-    found: list[tuple[int, int]] = []
-    for hunk, line in enumerate(lines):
-        if line.startswith("@@ -") and _HUNK.match(line):
-            first = hunk
-            while first > 0 and _HEADER.match(lines[first - 1]):
-                first -= 1
-            found.append((first, hunk))
-    return found
-
-
-def _inside(lines: Sequence[str]) -> Iterator[int]:
-    """Places of the lines that hunks consist of, as many as their headers say, or up to what can be none of theirs."""
-    place = 0
-    while place < len(lines):
-        header = _HUNK.match(lines[place])
-        place += 1
-        if header is None:
-            continue
-        old, new = (int(count) if count else 1 for count in header.groups())
-        while place < len(lines) and (old > 0 or new > 0):
-            mark = lines[place][:1]
-            if mark not in ("", " ", "+", "-", "\\", "\t"):
-                break
-            old -= mark not in ("+", "\\")
-            new -= mark not in ("-", "\\")
-            yield place
-            place += 1
-
-
-_FIRST = "-" * 70  #: below what the list says itself
-_RULES = frozenset({_FIRST, "-" * 30})  #: between mails
-_END = re.compile(r"End of \S.{0,100}$")
-_LAST = 12  #: lines among which the end is told, with what another program adds
-#: Mailman's first words: above them stands only what somebody wrote who answers.
-_BEGIN = re.compile(r"Send \S.{0,80} mailing list submissions to$")
-_DIGEST_HEADER = re.compile(r"[A-Z][\w-]{1,30}: ")
-
-
-def is_digest(lines: Sequence[str]) -> bool:
-    """Whether a mail is one; an answer that holds a whole digest is none."""
-    if _FIRST not in lines or not any(map(_END.match, lines[-_LAST:])):
-        return False
-    begin = next((place for place, line in enumerate(lines) if _BEGIN.match(line)), 0)
-    return not any(map(str.strip, lines[:begin]))
-
-
-def parts(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Lines [start, stop) of what the list says and of each mail, without its headers and the rule above them."""
-    rules = [place for place, line in enumerate(lines) if line in _RULES]
-    for rule, stop in pairwise([-1, *rules, len(lines)]):
-        start = rule + 1
-        while start < stop and not lines[start].strip():
-            start += 1
-        if start < stop and _DIGEST_HEADER.match(lines[start]):
-            while start < stop and lines[start].strip():
-                start += 1
-        yield start, stop
-
-
-_PART = r"-{14} \S.{2,38}\S -{14}"  #: in the language of the list
-_ALONE = re.compile(rf"(?:{_PART}|Skipped content of type [\w./+-]+?(?:{_PART})?)\s*$")
-_DELETED = re.compile(
-    r"\s*\[\[alternat(?:ive|e) HTML version deleted\]\]\s*$|.{10,80}\.\.\. ?\{\{dropped(?::\d+)?\}\}\s*$"
-)
-_LINK = re.compile(r"\w{2,10} ?: <?\S*/attachments/\S+>?\s*$")
-_FIELD = re.compile(r"[^\W\d_][\w -]{1,20} ?: ")
-_FIELDS = 8  #: of a notice at most, with its first line
-#: What somebody may look for: the name of a file, but of none that is there for programs.
-_NAME = re.compile(r"Name ?: \S.*\.(?!(?:asc|pgp|sig|p7s|vcf)\s*$)\w{1,5}\s*$")
-
-
-def find_notices(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Lines [start, stop) of the notices, in order, without the names of files in them."""
-    for place, line in enumerate(lines):
-        if _is_whole(line):
-            yield place, place + 1
-        elif "/attachments/" in line and _LINK.match(line):
-            first = _first(lines, place)
-            start = place if first is None else first
-            for one in range(start, place):
-                if _NAME.match(lines[one]):
-                    yield start, one
-                    start = one + 1
-            if first is not None:
-                yield start, place + 1
-
-
-def _is_whole(line: str) -> bool:
-    """Whether the line alone is a notice."""
-    if line.startswith(("--------------", "Skipped content")):
-        return bool(_ALONE.match(line))
-    return line.rstrip().endswith(("]]", "}}")) and not margin_of(line) and bool(_DELETED.match(line))
-
-
-def _first(lines: Sequence[str], link: int) -> int | None:
-    """The line that says what was taken out, above the fields that end with the link; None where that is no notice."""
-    for place in range(link - 1, max(-1, link - _FIELDS), -1):
-        if lines[place].rstrip().endswith(("...", "…")):
-            return place
-        if not _FIELD.match(lines[place]):
-            return None
-    return None
-
 
 QUOTE = "quote"  #: history
 INLINE_QUOTE = "inline quote"  #: quoted lines that are answered between
@@ -156,10 +32,7 @@ _SENT_FROM_LONGEST = 120
 _LONGEST_LINE = 8_000  #: characters of a line that are looked at
 _SNIP = rf"[\[(<{{*-]+\s*(?:{'|'.join(phrases.SNIPS)})\b[^\])>}}*-]{{0,30}}[\])>}}*-]+"
 _LEFT_OUT = re.compile(rf"^\s*+(?:[\[(<{{*-]*+\s*+(?:\.{{3,}}|…)\s*[\])>}}*-]*|{_SNIP})\s*$", re.I)  #: out of a quote
-_BAR = re.compile(r"(\s*)\|(?!.*\|\s*$)")  #: a quote mark of old programs; a table's row ends with one too
-_INITIALS = re.compile(r"\s{0,8}([^\W\d_]{1,4})(?=>)")  #: of whom is quoted, as The Bat! and Supercite write them
 _RULE = re.compile(r"^\s*(?:[-_=*#~+—–ᐧ]\s*)+$")
-_SIGNATURE_MARK = "-- "  #: with the space, as programs write it
 _PGP_BEGIN = re.compile(r"^-----BEGIN PGP (?P<what>[A-Z ]+)-----\s*$")
 _PGP_END = "-----END PGP "
 
@@ -182,8 +55,7 @@ def excluded_of(text: str) -> tuple[Excluded, ...]:
     whole = text.split("\n")
     # no line of a mail is so long; the expressions that go through it cost too much there
     lines = [line[:_LONGEST_LINE] for line in whole]
-    lines = prompts.with_prompts(_with_arrows(with_masks(lines)))
-    spans = _spans_of_digest(lines) if is_digest(lines) else _spans(lines)
+    spans = _spans(lines)
     if not _has_words(lines, spans):
         spans = [span for span in spans if span.reason in (PGP, FORWARDED, FOOTER)]
         if not _has_words(lines, spans):
@@ -211,34 +83,10 @@ def own_words(text: str, excluded: Iterable[Excluded], reasons: Iterable[str] = 
 # -- quotes ------------------------------------------------------------------------------------------------------------
 
 
-def _with_arrows(lines: list[str]) -> list[str]:
-    """The lines with `>` for `|`, and for initials in front of it, below what introduces such; none gets longer."""
-    if not any(_BAR.match(line) or _INITIALS.match(line) for line in lines):
-        return lines
-    for border in find(lines):
-        below = _next_words(lines, border.end)
-        if border.kind not in ("attribution", "headers") or below == len(lines):
-            continue
-        if _BAR.match(lines[below]):
-            return [*lines[:below], *(_BAR.sub(r"\1>", line) for line in lines[below:])]
-        if initials := _INITIALS.match(lines[below]):
-            mark = re.compile(rf"(\s*){initials[1]}(?=>)")
-            lines = [*lines[:below], *(mark.sub(lambda found: " " * len(found[0]), line, 1) for line in lines[below:])]
-    return lines
-
-
 def _spans(lines: Sequence[str]) -> list[_Span]:
     """All spans; they may overlap. What a list adds at the very end is nobody's quote, whatever stands above it."""
     footer = _footer_below(lines)
     return [*_spans_above(lines[: footer.start]), footer] if footer else _spans_above(lines)
-
-
-def _spans_of_digest(lines: Sequence[str]) -> list[_Span]:
-    return [
-        _Span(span.start + start, span.end + start, span.reason, span.column)
-        for start, stop in parts(lines)
-        for span in _spans(lines[start:stop])
-    ]
 
 
 def _footer_below(lines: Sequence[str]) -> _Span | None:
@@ -258,44 +106,44 @@ def _footer_below(lines: Sequence[str]) -> _Span | None:
 
 
 def _spans_above(lines: Sequence[str]) -> list[_Span]:
-    spans = [*_pgp(lines), *(_Span(start, stop, FOOTER) for start, stop in find_notices(lines))]
+    spans = list(_pgp(lines))
     covered = _covered(len(lines), spans)
     end = len(lines)
-    borders = {border.start: border for border in find(lines) if not covered[border.start]}
+    headers = {header.start: header for header in find(lines) if not covered[header.start]}
     runs: list[tuple[_Span, int]] = []  # quoted lines, and where their attribution ends
     place, own = 0, False
     while place < end:
-        border = borders.get(place)
-        if border is not None and border.column:
+        header = headers.get(place)
+        if header is not None and header.column:
             own = True
-        if border is not None:
-            following = _next_words(lines, border.end, left_out=True)
+        if header is not None:
+            following = _next_words(lines, header.end, left_out=True)
             quoted_below = following < end and margin_of(lines[following])
-            if border.kind in ("divider", "headers") or (border.kind == "forwarded" and not quoted_below):
-                if margin_of(lines[border.start]):
-                    stop = _end_of_run(lines, border.end, borders)
-                    runs.append((_Span(place, stop, QUOTE), border.end))
+            if header.kind in ("divider", "headers") or (header.kind == "forwarded" and not quoted_below):
+                if margin_of(lines[header.start]):
+                    stop = _end_of_run(lines, header.end, headers)
+                    runs.append((_Span(place, stop, QUOTE), header.end))
                     place = stop
                 elif own:
-                    spans += _introduced(border, end)
+                    spans += _introduced(header, end)
                     end = place
                 else:
-                    spans.append(_Span(border.start, border.end, FORWARDED))
-                    place = border.end
-            elif quoted_below or margin_of(lines[border.start]):
-                stop = _end_of_run(lines, max(border.end, following if quoted_below else border.end), borders)
-                runs.append((_Span(place, stop, QUOTE, border.column), border.end))
+                    spans.append(_Span(header.start, header.end, FORWARDED))
+                    place = header.end
+            elif quoted_below or margin_of(lines[header.start]):
+                stop = _end_of_run(lines, max(header.end, following if quoted_below else header.end), headers)
+                runs.append((_Span(place, stop, QUOTE, header.column), header.end))
                 place = stop
             elif own:
-                spans += _introduced(border, end)
-                end = place + (1 if border.column else 0)
+                spans += _introduced(header, end)
+                end = place + (1 if header.column else 0)
                 break
             else:
-                place = max(border.end, border.start + 1)
-                spans.append(_Span(border.start, place, ATTRIBUTION))
+                place = max(header.end, header.start + 1)
+                spans.append(_Span(header.start, place, ATTRIBUTION))
             continue
-        if margin_of(lines[place]) and not covered[place] and not _is_banner(lines[place]):
-            stop = _end_of_run(lines, place, borders)
+        if margin_of(lines[place]) and not covered[place] and "<<<" not in lines[place]:
+            stop = _end_of_run(lines, place, headers)
             runs.append((_Span(place, stop, QUOTE), place))
             place = stop
             continue
@@ -303,15 +151,15 @@ def _spans_above(lines: Sequence[str]) -> list[_Span]:
         place += 1
     trimmings = _trimmings(lines, end, [span for span, _ in runs] + spans)
     spans += trimmings
-    spans += _judged_runs(lines, runs, end, spans)
+    spans += _classified_runs(lines, runs, end, spans)
     return spans
 
 
-def _judged_runs(
+def _classified_runs(
     lines: Sequence[str], runs: Sequence[tuple[_Span, int]], end: int, others: Sequence[_Span]
 ) -> list[_Span]:
     """Runs of quoted lines as history where they are introduced or come last, else as context of what follows."""
-    judged: list[_Span] = []
+    spans: list[_Span] = []
     covered = _covered(len(lines), [*others, *(span for span, _ in runs)])
     for number, (span, after_header) in enumerate(runs):
         later = runs[number + 1][0] if number + 1 < len(runs) else None
@@ -322,20 +170,20 @@ def _judged_runs(
         answered_between = words_below and later is not None and runs[number + 1][1] == later.start
         if answered_between or (words_below and not introduced):
             if introduced:
-                judged.append(_Span(span.start, after_header, ATTRIBUTION, span.column))
-            judged.append(_Span(after_header, span.end, INLINE_QUOTE))
+                spans.append(_Span(span.start, after_header, ATTRIBUTION, span.column))
+            spans.append(_Span(after_header, span.end, INLINE_QUOTE))
         else:
-            judged += _introduced(Border("attribution", span.start, after_header, span.column), span.end)
-    return judged
+            spans += _introduced(QuoteHeader("attribution", span.start, after_header, span.column), span.end)
+    return spans
 
 
-def _introduced(border: Border, end: int) -> list[_Span]:
+def _introduced(header: QuoteHeader, end: int) -> list[_Span]:
     """History up to `end`: the lines that introduce it, and itself."""
-    header = [_Span(border.start, border.end, ATTRIBUTION, border.column)] if border.end > border.start else []
-    return header + ([_Span(border.end, end, QUOTE)] if end > border.end else [])
+    intro = [_Span(header.start, header.end, ATTRIBUTION, header.column)] if header.end > header.start else []
+    return intro + ([_Span(header.end, end, QUOTE)] if end > header.end else [])
 
 
-def _end_of_run(lines: Sequence[str], start: int, borders: dict[int, Border]) -> int:
+def _end_of_run(lines: Sequence[str], start: int, headers: dict[int, QuoteHeader]) -> int:
     """The line after the last quoted line of a run: blank lines, cuts and wrapped links inside belong to it."""
     place = end = start
     while place < len(lines):
@@ -343,8 +191,8 @@ def _end_of_run(lines: Sequence[str], start: int, borders: dict[int, Border]) ->
         if margin_of(line):
             end = place + 1
         elif line.strip() and not _LEFT_OUT.match(line):
-            border = borders.get(place)
-            if border is not None or not (_is_wrapped_link(lines, place) or _is_wrapped_end(lines, place)):
+            header = headers.get(place)
+            if header is not None or not _is_wrapped_link(lines, place):
                 break
         place += 1
     return end
@@ -363,26 +211,6 @@ def _is_wrapped_link(lines: Sequence[str], place: int) -> bool:
     return " " not in line and line.endswith((")", ">")) and "(" not in line and "<" not in line
 
 
-def _is_wrapped_end(lines: Sequence[str], place: int) -> bool:
-    """Whether an unmarked line right between quoted ones is what didn't fit on the line above, wrapped without a mark.
-
-    It goes on in the middle of a sentence, with a word for which the line above had no room.
-    """
-    if place == 0 or place + 1 >= len(lines) or not margin_of(lines[place - 1]) or not margin_of(lines[place + 1]):
-        return False
-    above, line = lines[place - 1].rstrip(), lines[place].strip()
-    word = line.split()[0] if line else ""
-    full = len(above) + 1 + len(word) > _WRAPPED_WIDTH
-    goes_on = line[:1].islower() and not set(word) & set("/_=<>") and not above.endswith((".", "!", "?", ":", ";"))
-    remark = word.endswith(":") and word != line  # "typo: …"
-    return full and goes_on and not remark and len(line) < len(above)
-
-
-def _is_banner(line: str) -> bool:
-    """`>>> http://… <<<`: decoration, not a quote."""
-    return "<<<" in line
-
-
 def _next_words(lines: Sequence[str], place: int, *, left_out: bool = False) -> int:
     """The next line that isn't blank, nor with `left_out` a mark for what was cut out of a quote."""
     while place < len(lines) and (not lines[place].strip() or (left_out and _LEFT_OUT.match(lines[place]))):
@@ -397,21 +225,12 @@ def _trimmings(lines: Sequence[str], end: int, taken: Sequence[_Span]) -> list[_
     """Signatures, footers and closings of the lines before `end` that aren't taken yet."""
     covered = _covered(len(lines), taken)
     found: list[_Span] = []
-    patches = deque(patch_lines(lines[:end]))
     place = stop = 0
     while place < end:
         if not covered[place] and may_open(lines[place]):
             stop = stop if place < stop else _stop(place, end, covered)
-            while patches and patches[0][1] < place:
-                patches.popleft()
-            last, patched = stop, bool(patches) and patches[0][1] < stop
-            if patched:
-                last = _end_of_paragraph(lines, place + 1, patches[0][0])
-            # Other rules above a patch part it from what is said of it.
-            reason = opens(lines, place, last) if not patched or lines[place] == _SIGNATURE_MARK else ""
-            if reason == SIGNATURE:
-                last = signatures.postscript(lines, place, last)
-            if reason:
+            if reason := opens(lines, place, stop):
+                last = signatures.postscript(lines, place, stop) if reason == SIGNATURE else stop
                 found.append(_Span(place, last, reason))
                 place = last
                 continue
@@ -444,12 +263,6 @@ def _above_devices(lines: Sequence[str], last: int, covered: list[bool], found: 
 
 def _stop(place: int, end: int, covered: Sequence[bool]) -> int:
     while place < end and not covered[place]:
-        place += 1
-    return place
-
-
-def _end_of_paragraph(lines: Sequence[str], place: int, end: int) -> int:
-    while place < end and lines[place].strip():
         place += 1
     return place
 
@@ -515,9 +328,56 @@ def _has_words(lines: Sequence[str], spans: Sequence[_Span]) -> bool:
 
 def _merged(spans: Sequence[_Span]) -> list[_Span]:
     """In order, without overlaps: what begins first wins, of two that begin together the longer one."""
-    kept: list[_Span] = []
+    merged: list[_Span] = []
     for span in sorted(spans, key=lambda one: (one.start, one.column, -one.end)):
-        start = max(span.start, kept[-1].end) if kept else span.start
+        start = max(span.start, merged[-1].end) if merged else span.start
         if start < span.end:
-            kept.append(_Span(start, span.end, span.reason, span.column if start == span.start else 0))
-    return kept
+            merged.append(_Span(start, span.end, span.reason, span.column if start == span.start else 0))
+    return merged
+
+
+# -- quoted blocks -----------------------------------------------------------------------------------------------------
+
+_SHORTEST = 5  #: words of a quoted block that are worth finding; of fewer nobody can tell where they come from
+_WORD = re.compile(r"[\u2e80-\u9fff]|[^\W\u2e80-\u9fff]+")  # ideographs are written without spaces
+
+
+def quoted_blocks(document: Document) -> Iterator[Document]:
+    """The mail once for each block that it quotes, with everything else excluded.
+
+    A block is what one person said in one go: quoted lines of one depth, without the lines that introduce them. The
+    text is the same, so that passages of a block have their place in the mail.
+    """
+    text, blocks = document.text, document.blocks
+    starts = [block.start for block in blocks]
+    ends = [block.end for block in blocks]
+    for span in document.excluded:
+        if span.reason not in QUOTED:
+            continue
+        for start, end in _runs(text, span):
+            if len(_WORD.findall(text, start, end)) < _SHORTEST:
+                continue
+            # Whole lines without the breaks beside the block: what is shorter than a line would stay in a passage.
+            rest = (Excluded(0, start - 1, "elsewhere"), Excluded(end + 1, len(text), "elsewhere"))
+            inside = blocks[bisect_right(ends, start) : bisect_left(starts, end)]
+            yield replace(document, blocks=inside, headings=(), excluded=tuple(x for x in rest if x.end > x.start))
+
+
+def _runs(text: str, span: Excluded) -> Iterator[tuple[int, int]]:
+    """Runs of lines of one depth between headers, as (start, end) in the text; blank lines belong to any depth."""
+    lines = text[span.start : span.end].split("\n")
+    introducing = {place for header in find(lines) for place in range(header.start, header.end)}
+    offset, start, end, depth = span.start, -1, 0, 0
+    for place, line in enumerate(lines):
+        bare = line.lstrip("> \t\xa0")
+        here = line.count(">", 0, len(line) - len(bare)) if margin_of(line) else 0
+        if start >= 0 and (place in introducing or (bare and here != depth)):
+            yield start, end
+            start = -1
+        if bare and place not in introducing:
+            if start < 0:
+                start, depth = offset, here
+            end = offset + len(line)
+        offset += len(line) + 1
+    if start >= 0:
+        yield start, end

@@ -1,4 +1,4 @@
-"""An order for an embedder: what is proved here.
+"""A spec of an embedder: what is proved here.
 
 * It can be handed to a child process, which imports for it neither the settings nor what answers questions.
 * What doesn't fit is refused; a model of this machine stays here where it may, whatever the library's provider is.
@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from librarian.embeddings.embedder_spec import EmbedderOrder
-from librarian.embeddings.loading import Provider
+from librarian.embeddings.loading import EmbedderSpec, Provider
 from librarian.errors import SetupError
 from tests.embeddings import tiny_bert
 
@@ -34,9 +33,9 @@ UNWANTED = (
 )
 
 
-def order(name: str, *, provider: Provider = "local", dimension: int | None = None) -> EmbedderOrder:
+def spec(name: str, *, provider: Provider = "local", dimension: int | None = None) -> EmbedderSpec:
     refused = "http://127.0.0.1:9"
-    return EmbedderOrder(name, provider, refused, "s3cret", 1, 8, 1.0, dimension=dimension)
+    return EmbedderSpec(name, provider, refused, "s3cret", 1, 8, 1.0, dimension=dimension)
 
 
 @pytest.fixture
@@ -47,11 +46,11 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_a_child_loads_it_without_the_rest_of_the_program(tiny: str) -> None:
-    order(tiny)().close()  # builds it
+    spec(tiny)().close()  # builds it
     child = subprocess.run(
         [sys.executable, "-c", f"UNWANTED = {UNWANTED}" + CHILD],
         cwd=BACKEND,
-        input=pickle.dumps(order(tiny)),
+        input=pickle.dumps(spec(tiny)),
         capture_output=True,
         check=True,
     )
@@ -59,10 +58,10 @@ def test_a_child_loads_it_without_the_rest_of_the_program(tiny: str) -> None:
 
 
 def test_a_model_of_another_dimension_is_refused(tiny: str) -> None:
-    order(tiny, dimension=32)().close()
+    spec(tiny, dimension=32)().close()
     with pytest.raises(SetupError, match=r"embeddings\.dimension is 33; .*tiny has 32\. Set it to 32, or leave it out"):
-        order(tiny, dimension=33)()
+        spec(tiny, dimension=33)()
 
 
 def test_its_key_is_not_told() -> None:
-    assert "s3cret" not in repr(order("all-MiniLM-L6-v2"))
+    assert "s3cret" not in repr(spec("all-MiniLM-L6-v2"))

@@ -12,7 +12,7 @@ from . import phrases
 
 _TRIM = ">* \t\xa0\u202a-_"
 _NAMES = sorted((name for names in phrases.HEADER_NAMES.values() for name in names), key=len, reverse=True)
-_MEANING = {name.casefold(): meaning for meaning, names in phrases.HEADER_NAMES.items() for name in names}
+_FIELDS = {name.casefold(): meaning for meaning, names in phrases.HEADER_NAMES.items() for name in names}
 HEADER = re.compile(rf"^[>\s*_]*(?P<name>{'|'.join(map(re.escape, _NAMES))})\s*\*?\s*[:：]", re.I)
 _LONGEST_LINE = 500
 _header = lru_cache(maxsize=2_048)(HEADER.match)  #: each line is asked several times, and attacks repeat theirs
@@ -20,48 +20,35 @@ _BLOCK_LINES = 40  #: that copied headers take at most
 _WRAPPED = 2  #: lines that a header's value may take besides its first, if it isn't one of recipients
 _BLANK = 2  #: lines between headers that are paragraphs of their own
 _RECIPIENT = re.compile(r"[@;,]")
-_MARGIN = "> \t\xa0"
-#: A day in digits and a time, as Notes puts them behind or below the name of who wrote.
-_COPIED_DATE = re.compile(
-    r"(?<![\w./-])\d{1,4}[./-]\d{1,2}[./-]\d{1,4},?\s+\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s*[AP]M)?(?:\s+[A-Z]{2,4})?$",
-    re.I,
-)
-_NAME_LINES = 4  #: name, "Sent by: …", day and time, "Please respond to …"
-_NAME_LONGEST = 200  #: characters of these together
 
 
 def block(lines: Sequence[str], start: int) -> tuple[int, list[str]]:
     """(the line after the headers that begin at `start`, what each of them means); (`start`, []) where none does."""
-    meanings: list[str] = []
+    fields: list[str] = []
     place, wrapped, end = start, 0, start
     while place < min(len(lines), start + _BLOCK_LINES):
         line = lines[place]
         colon = ":" in line or "：" in line
         match = _header(line) if colon and len(line) <= 2_000 else None
         if match is not None:
-            meanings.append(_MEANING[match["name"].casefold()])
+            fields.append(_FIELDS[match["name"].casefold()])
             wrapped, end = 0, place + 1
-        elif not line.strip() and place - end < _BLANK and _goes_on(lines, place, meanings):
+        elif not line.strip() and place - end < _BLANK and _goes_on(lines, place, fields):
             pass
-        elif meanings and meanings[-1] in ("to", "cc") and _recipients_go_on(lines, place, meanings):
+        elif fields and fields[-1] in ("to", "cc") and _recipients_go_on(lines, place, fields):
             end = place + 1
-        elif not line.strip(_TRIM) or wrapped >= _WRAPPED or not meanings:
+        elif not line.strip(_TRIM) or wrapped >= _WRAPPED or not fields:
             break
         else:
             wrapped += 1
             following = lines[place + 1 : place + 1 + _WRAPPED]
             if not any(_header(later[:_LONGEST_LINE]) for later in following) and not line.startswith((" ", "\t")):
-                if (
-                    meanings[-1] == "subject"
-                    and wrapped == 1
-                    and place + 1 < len(lines)
-                    and not lines[place + 1].strip()
-                ):
+                if fields[-1] == "subject" and wrapped == 1 and place + 1 < len(lines) and not lines[place + 1].strip():
                     end = place + 1
                 break
             end = place + 1
         place += 1
-    return end, meanings
+    return end, fields
 
 
 def end_below(lines: Sequence[str], start: int) -> int:
@@ -69,48 +56,22 @@ def end_below(lines: Sequence[str], start: int) -> int:
     place = start
     while place < len(lines) and place < start + 3 and not lines[place].strip(_TRIM):
         place += 1
-    end, meanings = block(lines, place)
-    if meanings:
-        return end
-    for to in range(place + 1, min(len(lines), place + _NAME_LINES + _BLANK + 1)):
-        if _header(lines[to][:_LONGEST_LINE]):
-            named = written_above(lines, to)
-            return block(lines, to)[0] if named is not None and named >= start else start
-    return start
+    end, fields = block(lines, place)
+    return end if fields else start
 
 
-def written_above(lines: Sequence[str], place: int) -> int | None:
-    """The line with the name of who wrote, above headers without From at `place`, as Notes has it; None without one.
-
-    `Ann Lee/NA/Acme` above `03/02/2026 10:00 AM`, or `"Ann Lee" <ann@example.org> on 03/02/2026 10:00:00 AM`.
-    """
-    stop = place
-    while stop > 0 and place - stop < _BLANK and not lines[stop - 1].strip(_MARGIN):
-        stop -= 1
-    first = stop
-    while first > 0 and lines[first - 1].strip(_MARGIN):
-        first -= 1
-        if stop - first > _NAME_LINES:
-            return None
-    for last in (stop, stop - 1):
-        said = " ".join(line.strip(_MARGIN) for line in lines[first:last])
-        if len(said) <= _NAME_LONGEST and _COPIED_DATE.search(said):
-            return first
-    return None
-
-
-def _goes_on(lines: Sequence[str], place: int, meanings: Sequence[str]) -> bool:
+def _goes_on(lines: Sequence[str], place: int, fields: Sequence[str]) -> bool:
     """Whether below blank lines another header follows: some programs write each as a paragraph."""
     line = next((one for one in lines[place : place + _BLANK + 1] if one.strip()), "")
-    match = _header(line[:_LONGEST_LINE]) if meanings else None
-    return match is not None and _MEANING[match["name"].casefold()] not in meanings
+    match = _header(line[:_LONGEST_LINE]) if fields else None
+    return match is not None and _FIELDS[match["name"].casefold()] not in fields
 
 
-def _recipients_go_on(lines: Sequence[str], place: int, meanings: Sequence[str]) -> bool:
+def _recipients_go_on(lines: Sequence[str], place: int, fields: Sequence[str]) -> bool:
     """Whether the lines from `place` up to the next header name recipients: there may be hundreds."""
     for at, line in enumerate(lines[place : place + _BLOCK_LINES], place):
         if not line.strip():
-            return at > place and _goes_on(lines, at, meanings)
+            return at > place and _goes_on(lines, at, fields)
         colon = ":" in line or "：" in line  # without one, no expression needs to be asked
         if colon and _header(line[:_LONGEST_LINE]):
             return True
@@ -122,7 +83,6 @@ def _recipients_go_on(lines: Sequence[str], place: int, meanings: Sequence[str])
 _LONGEST_ATTRIBUTION = 400
 _LINES_BEFORE = 4  #: an attribution is wrapped into at most so many lines before its verb's
 _LINES_AFTER = 2
-_LINES_ABOVE = 60  #: a single copied header, among which words are looked for
 
 _EMAIL = r"[\w.+=&'/-]+@[\w.-]+"
 _BRACKETED = rf"<\s*(?:mailto:)?(?:{_EMAIL}|[\w.+=-]+ at [\w.-]+)\s*>"  #: " at " as Mailman's archives write it
@@ -132,25 +92,14 @@ def _any(words: Sequence[str]) -> str:
     return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
 
 
-def _with_damaged(words: Sequence[str]) -> tuple[str, ...]:
-    """Words, and how archives in ASCII leave those of them that are in ASCII for the most part: `a ?crit`."""
-    damaged = [word.encode("ascii", "replace").decode() for word in words]
-    return (*words, *(one for one in damaged if 0 < one.count("?") <= len(one) // 3))
-
-
-_SAID = _with_damaged(phrases.VERBS)
-_VERB = re.compile(rf"(?<![\w]|-)(?:{_any(_SAID)})(?!\w)|>(?:wrote|writes)\b|{_any(phrases.VERBS_CJK)}", re.I)
+_VERB = re.compile(rf"(?<![\w]|-)(?:{_any(phrases.VERBS)})(?!\w)|>(?:wrote|writes)\b|{_any(phrases.VERBS_CJK)}", re.I)
 _OPENED = re.compile(rf"(?:{_any([word for word in phrases.OPENINGS if word < '一'])})\s+(?=.*\d)|[在於于]\s*(?=.*\d)")
-_ENDS = re.compile(rf"(?:[:：]|(?:{_any(_SAID)}|{_any(phrases.VERBS_CJK)})\s*[:：]?)$", re.I)
+_ENDS = re.compile(rf"(?:[:：]|(?:{_any(phrases.VERBS)}|{_any(phrases.VERBS_CJK)})\s*[:：]?)$", re.I)
 _DATED = re.compile(r"\d{1,2}[:.]\d{2}|\d{4}\s*(?:г|р)\.|\d{4}-\d\d|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}年")
 _ADDRESS = re.compile(rf"<\s*(?:mailto:)?[^<>]{{0,80}}{_EMAIL}|{_EMAIL}|&lt;{_EMAIL}")
 _DATE_FIRST = re.compile(
     r"\d{4}(?:[-/]\d{1,2}[-/]\d{1,2}|年\d{1,2}月\d{1,2}日)(?:\s*\([^)]{1,4}\))?(?:,?\s+\d{1,2}:\d{2}(?::\d{2})?)?"
     r"(?P<zone>\s+(?:GMT|UTC)(?:[+-]\d{1,2}:?\d{2})?)?\s+\S.{0,160}$"
-)
-_DAY_FIRST = re.compile(
-    r"(?:[^\W\d_]+\.?,\s*)?\d{1,2}\.?\s+[^\W\d_]+\.?,?\s+\d{4}\b.{0,12}?\b\d{1,2}[:.]\d{2}\b.{0,160}"
-    rf"{_BRACKETED}\s*[:：]$"
 )
 _LATE = re.compile(
     r"(?:-{2,}\s*)?(?<!\w)(?:On (?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,?|\d{1,2}|(?:Jan|Feb|Mar|Apr|May|Jun|"
@@ -162,15 +111,7 @@ _DATE_TO_ADDRESS = re.compile(
     rf"{_BRACKETED}\s*[:：]$"
 )
 _MOMENT = re.compile(r"(?=.*\b(?:19|20)\d\d\b).*\b\d{1,2}[:.]\d{2}\b")  #: a year and a time
-_WHO = r"(?:[^\W\d_][\w.'’-]*,? ){1,3}[^\W\d_][\w.'’-]*"
-_STARRED = re.compile(rf"\* {_WHO}[:：]$")  #: as Gnus may write it
-#: A name with its address, and what else stands in brackets behind it.
-_NAME_WITH_ADDRESS = re.compile(
-    rf"(?:\* )?(?P<name>[^<>()\[\]:]{{1,80}}?)\s*[<(](?:{_EMAIL}|[\w.+=-]+ at [\w.-]+)[>)]\s*"
-    r"(?:[\[(][^\[\]()]{6,40}[\])])?\s*[:：]$"
-)
 _BEFORE_NAME = re.compile(rf"(?:{_any(phrases.BEFORE_NAMES)})\s+(?P<name>\S.{{1,160}}?)\s*[:：]$", re.I)
-_IN_A_GROUP = re.compile(r"--- In \S+@\S+, \S")  #: how attributions of Yahoo's groups begin
 _BETWEEN_DASHES = re.compile(r"^\s*[>\s*]*-{3,}\s*(?P<words>[^-].{0,120}?)\s*-{3,}[\s*]*$")
 _ORIGINAL = re.compile(rf"^[>\s*_=-]*(?:{_any(phrases.ORIGINAL_MESSAGE)})[\s*:：_=-]*$", re.I)
 _FORWARDED = re.compile(rf"^[>\s*_=-]*(?:{_any(phrases.FORWARDED_MESSAGE)})\b.{{0,120}}$", re.I)
@@ -182,30 +123,27 @@ _DIVIDER_AND_HEADER = re.compile(
     rf"(?:{_any(phrases.HEADER_NAMES['from'])})\s*[:：]",
     re.I,
 )
+#: An attribution with the quote's first words behind it, as Yahoo's programs for phones write.
 _CONTINUED = re.compile(
     rf"\s*(?:{_any(phrases.OPENINGS)})\s(?=.{{0,80}}\d)[^<>]{{0,160}}{_BRACKETED}\)?,?\s*(?:{_any(phrases.VERBS)})?\s*[:：]\s+\S"
-)  #: An attribution with the quote's first words behind it, as Yahoo's programs for telephones write.
-#: All of the headers that some programs leave of those above a quote.
-_FROM_ALONE = re.compile(rf"(?:{_any(phrases.HEADER_NAMES['from'])})\s*[:：]\s*[^<>]{{0,80}}{_BRACKETED}[^<>]{{0,80}}$")
+)
 _TORN = re.compile(
     rf"<?\s*(?:mailto:)?{_EMAIL}\s*>|<|(?:{_any(phrases.VERBS)})(?!\w)", re.I
 )  #: no attribution begins so
 _NAMED = re.compile(rf"(?:[^\s<>]+\s+){{1,6}}<\s*(?:mailto:)?{_EMAIL}\s*>.{{0,40}}$")
-#: Above the headers of a patch, as git writes and cuts it out: those are the sender's own.
-_PATCH = re.compile(r"^[>\s]*(?:From [0-9a-f]{40} |-[-\s]*(?:8<|>8)[-\s]*-)")
-_AROUND = "> \t\xa0\u3000\u202a*_=-"  #: what stands around the words of a border
+_AROUND = "> \t\xa0\u3000\u202a*_=-"  #: what stands around the words of a header
 _QUOTING = "> \t\xa0*"
 _DIVIDERS_BEGIN = frozenset(words[:4].lower() for words in (*phrases.ORIGINAL_MESSAGE, *phrases.FORWARDED_MESSAGE))
 _HEADERS_BEGIN = frozenset(name.lower()[:2] for names in phrases.HEADER_NAMES.values() for name in names)
 _OPENINGS = tuple(word.lower() for word in phrases.OPENINGS)
-_VERBS = tuple(verb.lower() for verb in (*_SAID, *phrases.VERBS_CJK))
+_VERBS = tuple(verb.lower() for verb in (*phrases.VERBS, *phrases.VERBS_CJK))
 _VERBS_BEGIN = tuple({f" {verb.split()[0]}" for verb in _VERBS if " " in verb})
 _ATTRIBUTION_ENDS = (":", "：", *_VERBS)
 _RULE_ENDS = ("-", "_", "=")
 
 
 @dataclass(frozen=True, slots=True)
-class Border:
+class QuoteHeader:
     """Lines [start, end) that introduce history. `column` is where the first of them begins to."""
 
     kind: Literal["attribution", "divider", "headers", "forwarded"]
@@ -219,31 +157,26 @@ def margin_of(line: str) -> bool:
     return line.lstrip(" \t\xa0").startswith(">")
 
 
-def find(lines: Sequence[str]) -> list[Border]:
-    """All borders in order; they don't overlap. Linear in the text.
+def find(lines: Sequence[str]) -> list[QuoteHeader]:
+    """All headers in order; they don't overlap. Linear in the text.
 
-    Hardly any line is near a border, so each is first held against what a border can't do without: its first letters
+    Hardly any line is near a header, so each is first held against what a header can't do without: its first letters
     or its end. Only what is left meets the expressions, which are costly.
     """
-    found: dict[int, Border] = {}
+    found: dict[int, QuoteHeader] = {}
     suspects: set[int] = set()  # lines that may hold the verb of an attribution, or its date
-    patched = 0  # before this line stand the headers of a patch
     for place, line in enumerate(lines):
         if len(line) > _LONGEST_LINE or not line:
             continue
         bare = line.strip(_AROUND).lower()
-        if bare.startswith(("from ", "8")) and _PATCH.match(line):
-            patched = end_below(lines, place + 1)
-        if place < patched:
-            continue
         dashed = ":" in bare and line.lstrip(_QUOTING).startswith("---")
-        border = _divider(lines, place) if dashed or bare[:4] in _DIVIDERS_BEGIN else None
-        if border is None and (_may_be_header(bare) if bare else line.rstrip().endswith(_RULE_ENDS)):
-            border = _headers(lines, place)
-        if border is not None:
-            found.setdefault(border.start, border)
+        header = _divider(lines, place) if dashed or bare[:4] in _DIVIDERS_BEGIN else None
+        if header is None and (_may_be_header(bare) if bare else line.rstrip().endswith(_RULE_ENDS)):
+            header = _headers(lines, place)
+        if header is not None:
+            found.setdefault(header.start, header)
         if "@" in bare and bare.startswith(_OPENINGS) and _CONTINUED.match(line) and _has_verb(line):
-            found.setdefault(place, Border("attribution", place, place))
+            found.setdefault(place, QuoteHeader("attribution", place, place))
         elif bare.endswith(_ATTRIBUTION_ENDS) or "wrote" in bare:
             suspects.update(range(max(0, place - _LINES_AFTER), place + 1))
         elif bare[:4].isdigit():
@@ -254,16 +187,16 @@ def find(lines: Sequence[str]) -> list[Border]:
             continue
         above = lines[place - 1] if place and line.strip() else ""
         torn = above.rstrip().lower().endswith(_VERBS_BEGIN)  # "ha scritto" and "a écrit" may stand on two lines
-        spoken = _has_verb(line) or (torn and _has_verb(_joined((above, line))))
-        border = _attribution(lines, place) if spoken else None
-        border = border or _dated(lines, place) or _above_quotes(lines, place)
-        if border is not None:
-            found.setdefault(border.start, border)
-    kept: list[Border] = []
-    for border in sorted(found.values(), key=lambda one: (one.start, -one.end)):
-        if not kept or border.start >= kept[-1].end:
-            kept.append(border)
-    return kept
+        attributed = _has_verb(line) or (torn and _has_verb(_joined((above, line))))
+        header = _attribution(lines, place) if attributed else None
+        header = header or _dated(lines, place) or _above_quotes(lines, place)
+        if header is not None:
+            found.setdefault(header.start, header)
+    chosen: list[QuoteHeader] = []
+    for header in sorted(found.values(), key=lambda one: (one.start, -one.end)):
+        if not chosen or header.start >= chosen[-1].end:
+            chosen.append(header)
+    return chosen
 
 
 def _may_be_header(bare: str) -> bool:
@@ -278,14 +211,14 @@ def _has_verb(line: str) -> bool:
 # -- attributions ------------------------------------------------------------------------------------------------------
 
 
-def _attribution(lines: Sequence[str], verb: int) -> Border | None:
-    border = _sentence(lines, verb)
-    return border and _completed(lines, border)
+def _attribution(lines: Sequence[str], verb: int) -> QuoteHeader | None:
+    header = _sentence(lines, verb)
+    return header and _completed(lines, header)
 
 
-def _completed(lines: Sequence[str], border: Border) -> Border:
+def _completed(lines: Sequence[str], header: QuoteHeader) -> QuoteHeader:
     """With what wrapping has torn off: the end of the sentence below, the name above."""
-    start, end = border.start, border.end
+    start, end = header.start, header.end
     whole = _joined(lines[start:end])
     if not whole.endswith((":", "：")) or whole.count("(") > whole.count(")"):
         for last in range(end, min(len(lines), end + _LINES_AFTER)):
@@ -297,10 +230,10 @@ def _completed(lines: Sequence[str], border: Border) -> Border:
                     end = last + 1
                 break
     while (
-        start > 0 and border.start - start < 2 and not border.column and _tears(lines, start, _joined(lines[start:end]))
+        start > 0 and header.start - start < 2 and not header.column and _tears(lines, start, _joined(lines[start:end]))
     ):
         start -= 1
-    return Border(border.kind, start, end, border.column)
+    return QuoteHeader(header.kind, start, end, header.column)
 
 
 def _tears(lines: Sequence[str], start: int, below: str) -> bool:
@@ -315,26 +248,25 @@ def _tears(lines: Sequence[str], start: int, below: str) -> bool:
     return first and bool(named or _NAMED.match(above))
 
 
-def _sentence(lines: Sequence[str], verb: int) -> Border | None:
+def _sentence(lines: Sequence[str], verb: int) -> QuoteHeader | None:
     """The run of lines around the one with the verb that reads as "On … wrote:"."""
-    if border := _late(lines, verb) or _apart(lines, verb):
-        return border
+    if header := _late(lines, verb) or _apart(lines, verb):
+        return header
     if _OPENED.match(lines[verb].lstrip(_TRIM)) and _reads_as_attribution(_joined(lines[verb : verb + 1]), True):
-        return Border("attribution", verb, verb + 1)
+        return QuoteHeader("attribution", verb, verb + 1)
     above = verb
     while above > 0 and verb - above < _LINES_BEFORE and lines[above - 1].strip():
         above -= 1
     opened = [first for first in range(verb, above - 1, -1) if _OPENED.match(lines[first].lstrip(_TRIM))]
     dated = [first for first in range(verb, above - 1, -1) if _DATED.search(lines[first])]
     others = dated[:1] if dated[:1] and dated[0] >= verb - 1 else []
-    others += [first for first in range(verb, above - 1, -1) if _IN_A_GROUP.match(lines[first].lstrip(_QUOTING))]
     for first in (*opened[:1], *others, verb):
         for last in range(verb, min(len(lines), verb + _LINES_AFTER + 1)):
             if last > verb and not lines[last].strip():
                 break
             if _reads_as_attribution(_joined(lines[first : last + 1]), first in opened):
-                return Border("attribution", first, last + 1)
-    return Border("attribution", verb, verb + 1) if _introduces(lines, verb) else None
+                return QuoteHeader("attribution", first, last + 1)
+    return QuoteHeader("attribution", verb, verb + 1) if _introduces(lines, verb) else None
 
 
 def _introduces(lines: Sequence[str], verb: int) -> bool:
@@ -366,26 +298,26 @@ def _reads_as_attribution(joined: str, opened: bool) -> bool:
     return ends_so and (has_address or (bool(_DATED.search(text)) and len(text) < 200))
 
 
-def _apart(lines: Sequence[str], verb: int) -> Border | None:
+def _apart(lines: Sequence[str], verb: int) -> QuoteHeader | None:
     """An attribution torn into lines with blank ones between: a date and name, `<`, `mailto:…`, `> wrote:`."""
     if not re.match(r"\s*>\s*wrote\s*:", lines[verb]):
         return None
     for first in range(verb - 1, max(-1, verb - 7), -1):
         if _OPENED.match(lines[first].lstrip(_TRIM)) and re.search(r"\d", lines[first]):
             between = "".join(lines[first + 1 : verb])
-            return Border("attribution", first, verb + 1) if "<" in between else None
+            return QuoteHeader("attribution", first, verb + 1) if "<" in between else None
     return None
 
 
-def _late(lines: Sequence[str], place: int) -> Border | None:
+def _late(lines: Sequence[str], place: int) -> QuoteHeader | None:
     """An attribution behind the reply's last words on the same line."""
     match = _LATE.search(lines[place]) if "On " in lines[place][1:] else None
     if match is None or not any(char.isalnum() for char in lines[place][: match.start()]):
         return None
-    return Border("attribution", place, place + 1, match.start())
+    return QuoteHeader("attribution", place, place + 1, match.start())
 
 
-def _dated(lines: Sequence[str], place: int) -> Border | None:
+def _dated(lines: Sequence[str], place: int) -> QuoteHeader | None:
     """A date and an address without a verb; the address perhaps on the next line.
 
     `2016-10-24 15:36 GMT+02:00 Name <address>:` or `Пн, 24 окт. 2016 г. в 15:36, Name <address>:`
@@ -395,18 +327,18 @@ def _dated(lines: Sequence[str], place: int) -> Border | None:
             return None
         joined = _joined(lines[place : last + 1])
         to_address = joined.rstrip(" :：").endswith(">")
-        if to_address and (_DAY_FIRST.match(joined) or _DATE_TO_ADDRESS.match(joined)):
-            return Border("attribution", place, last + 1)
+        if to_address and _DATE_TO_ADDRESS.match(joined):
+            return QuoteHeader("attribution", place, last + 1)
         match = _DATE_FIRST.match(joined)
         if match is None:
             continue
         addressed = re.search(rf"{_BRACKETED}\s*[:：]?$", joined)
         if addressed or (match["zone"] and last == place and not joined.endswith("<")):
-            return Border("attribution", place, last + 1)
+            return QuoteHeader("attribution", place, last + 1)
     return None
 
 
-def _above_quotes(lines: Sequence[str], place: int) -> Border | None:
+def _above_quotes(lines: Sequence[str], place: int) -> QuoteHeader | None:
     """Lines with a colon right above quoted ones that say when or who: `On …, Ann Bee mentioned:`, `* Ann Bee:`."""
     line = lines[place].strip()
     below = next((below for below in lines[place + 1 : place + 3] if below.strip()), "")
@@ -414,52 +346,37 @@ def _above_quotes(lines: Sequence[str], place: int) -> Border | None:
         return None
     for first in range(place, max(-1, place - 2), -1):
         if _OPENED.match(lines[first].lstrip(_TRIM)) and _MOMENT.match(_joined(lines[first : place + 1])):
-            return Border("attribution", first, place + 1)
-    if (_MOMENT.match(line) and _ADDRESS.search(line)) or _STARRED.match(line):
-        return Border("attribution", place, place + 1)
+            return QuoteHeader("attribution", first, place + 1)
+    if _MOMENT.match(line) and _ADDRESS.search(line):
+        return QuoteHeader("attribution", place, place + 1)
     for first in range(place, max(-1, place - 2), -1):
         if not lines[first].strip() or margin_of(lines[first]):
             break
         if _names(_joined(lines[first : place + 1])):
-            return Border("attribution", first, place + 1)
+            return QuoteHeader("attribution", first, place + 1)
     return None
 
 
 def _names(text: str) -> bool:
-    """Whether a text ending in a colon is nothing but who is quoted: `Quoting Ann Bee:`, `* Ann Bee <ann@x.org>:`."""
-    said = _BEFORE_NAME.match(text)
-    if said and (_ADDRESS.search(said["name"]) or _is_name(said["name"])):
-        return True
-    addressed = _NAME_WITH_ADDRESS.match(text)
-    return addressed is not None and _is_name(addressed["name"])
-
-
-def _is_name(text: str) -> bool:
-    if text[:1] in "\"'" and text[:1] == text[-1:]:
-        return True
-    words = text.replace(",", " ").split()
-    named = [word for word in words if word.lower() not in phrases.PARTICLES]
-    return 0 < len(named) <= 6 and all(word[0].isupper() or (word[0] in "(\"'" and len(word) > 1) for word in named)
+    """Whether a text ending in a colon says only who is quoted: `Quoting Ann Bee:`."""
+    found = _BEFORE_NAME.match(text)
+    return found is not None and (bool(_ADDRESS.search(found["name"])) or found["name"].istitle())
 
 
 # -- dividers and copied headers ---------------------------------------------------------------------------------------
 
 
-def _divider(lines: Sequence[str], place: int) -> Border | None:
+def _divider(lines: Sequence[str], place: int) -> QuoteHeader | None:
     line = lines[place]
     if glued := _DIVIDER_AND_HEADER.match(line):
         end, _ = block(lines, place + 1)
-        return Border("divider" if glued["original"] else "forwarded", place, end)
+        return QuoteHeader("divider" if glued["original"] else "forwarded", place, end)
     if _ORIGINAL.match(line) and (line.strip(_TRIM) != line.strip() or _has_headers_below(lines, place)):
-        return Border("divider", place, end_below(lines, place + 1))
-    if _FORWARDED.match(line):
-        dashed = _BETWEEN_DASHES.match(line)
-        end = place + 1
-        if not dashed and line.startswith("---") and end < len(lines):  # Notes wraps it
-            dashed = _BETWEEN_DASHES.match(f"{line.rstrip()} {lines[end].strip()}")
-            end += 1 if dashed else 0
-        if dashed or line.rstrip().endswith((":", "：")) or _has_headers_below(lines, place):
-            return Border("forwarded", place, end_below(lines, end))
+        return QuoteHeader("divider", place, end_below(lines, place + 1))
+    if not _FORWARDED.match(line):
+        return None
+    if _BETWEEN_DASHES.match(line) or line.rstrip().endswith((":", "：")) or _has_headers_below(lines, place):
+        return QuoteHeader("forwarded", place, end_below(lines, place + 1))
     return None
 
 
@@ -467,7 +384,7 @@ def _has_headers_below(lines: Sequence[str], place: int) -> bool:
     return any(HEADER.match(line) for line in lines[place + 1 : place + 4])
 
 
-def _headers(lines: Sequence[str], place: int) -> Border | None:
+def _headers(lines: Sequence[str], place: int) -> QuoteHeader | None:
     """A block of at least two different headers with a date or subject among them, and a rule above it if any."""
     start = place
     if _DIVIDER.match(lines[place]):
@@ -476,25 +393,14 @@ def _headers(lines: Sequence[str], place: int) -> Border | None:
             place += 1
     if place >= len(lines) or not HEADER.match(lines[place]):
         return None
-    end, meanings = block(lines, place)
-    if meanings == ["from"] and _stands_alone(lines, place) and _FROM_ALONE.match(lines[place].strip(" \t\xa0*")):
-        return Border("headers", start, end)
-    if len(set(meanings)) < 2 or not {"date", "subject"}.intersection(meanings):
+    end, fields = block(lines, place)
+    if len(set(fields)) < 2 or not {"date", "subject"}.intersection(fields):
         return None
-    if "from" not in meanings and meanings[0] != "date":
-        named = written_above(lines, place) if meanings[0] == "to" else None
-        return None if named is None else Border("headers", named, end)
+    if "from" not in fields and fields[0] != "date":
+        return None
     above = place - 1
     while above > 0 and place - above < 3 and not lines[above].strip():
         above -= 1
     if above >= 0 and _BETWEEN_DASHES.match(lines[above]):
         start = above  # whatever is said between the dashes, in whichever language
-    return Border("headers", start, end)
-
-
-def _stands_alone(lines: Sequence[str], place: int) -> bool:
-    """Whether blank lines are above and below, and words further above, not just who wrote a patch that is sent on."""
-    above = lines[max(0, place - _LINES_ABOVE) : place]
-    if not any(line.strip() and not HEADER.match(line[:_LONGEST_LINE]) for line in above):
-        return False
-    return all(not lines[beside].strip(_TRIM) for beside in (place - 1, place + 1) if 0 <= beside < len(lines))
+    return QuoteHeader("headers", start, end)

@@ -1,0 +1,190 @@
+"""Models at a service: one HTTP client with time limits and retries, whose errors hold no keys and passwords."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from itertools import count
+
+import httpx
+
+from ..errors import Unavailable
+from ..models import ModelSpec, Window
+from . import windows
+
+_KEY = re.compile(r"\bsk-[\w*-]{4,}")
+_USER = re.compile(r"//[^/@\s]*@")
+_FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 20.0
+_BUSY = (408, 429)  #: states that pass, besides those from 500 on
+
+
+def address(url: str) -> str:
+    """A URL without the user and the password that some hold.
+
+    >>> address("https://me:secret@models.example.org/v1")
+    'https://models.example.org/v1'
+    """
+    return _USER.sub("//", url)
+
+
+def redacted(text: object, *secrets: str) -> str:
+    """A service's own words as one line of at most 200 letters, without these secrets and what looks like a key.
+
+    >>> redacted("Wrong key:  s3cret!", "s3cret")
+    'Wrong key: …!'
+    """
+    line = " ".join(str(text).split())
+    for secret in filter(None, secrets):
+        line = line.replace(secret, "…")
+    return _KEY.sub("…", address(line))[:200].rstrip(".")
+
+
+class Refused(Unavailable):
+    """An answer of another state than 200; `reason` is the service's own words."""
+
+    def __init__(self, message: str, *, hint: str = "", status: int = 0, reason: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+        self.reason = reason
+
+
+class ServiceClient:
+    """Posts JSON to a service.
+
+    Args:
+        name: the service or model in errors, such as `The embedding service`.
+        settings: the section of the settings that errors point to.
+        wait: sleeps between attempts; it may end a pause early by returning True.
+    """
+
+    def __init__(
+        self, url: str, key: str, *, name: str, settings: str, wait: Callable[[float], bool] | None = None
+    ) -> None:
+        self.url = url.rstrip("/")
+        self.shown = address(self.url)
+        self._key = key
+        self._name = name
+        self._settings = settings
+        self._wait = wait or threading.Event().wait
+        self._client = httpx.Client(headers={"Authorization": f"Bearer {key}"} if key else {})
+
+    def post(
+        self, path: str, body: object, *, timeout_s: float, within_s: float, attempts: int, most_bytes: int
+    ) -> str:
+        """The answer, cut at `most_bytes`.
+
+        Rate limits, failing servers and broken connections are tried again, `attempts` times and `within_s` in all,
+        after the pause that the service asks for (20 s at most). Raises `Unavailable`; `Refused` for another state.
+        """
+        pause, deadline = _FIRST_PAUSE_S, time.monotonic() + within_s
+        for attempt in count(1):
+            seconds = min(timeout_s, max(1.0, deadline - time.monotonic()))
+            asked, failure = pause, Unavailable("")
+            try:
+                limits = httpx.Timeout(seconds, connect=min(5.0, seconds))
+                with self._client.stream("POST", f"{self.url}{path}", json=body, timeout=limits) as answer:
+                    text = _read(answer, time.monotonic() + seconds, most_bytes)
+            except httpx.TimeoutException:
+                failure = Unavailable(
+                    f"{self._name} at {self.shown} doesn't answer within {seconds:.1f} s.",
+                    hint=f"Try again later, or raise {self._settings}.timeout_s.",
+                )
+            except httpx.TransportError as error:
+                failure = Unavailable(
+                    f"{self._name} at {self.shown} can't be reached ({redacted(error) or type(error).__name__}).",
+                    hint=f"Check the network and {self._settings}.base_url.",
+                )
+            else:
+                if answer.status_code == 200:
+                    return text
+                failure = self._refused(answer.status_code, text)
+                if answer.status_code < 500 and (answer.status_code not in _BUSY or "insufficient_quota" in text):
+                    raise failure
+                asked = _pause_of(answer.headers.get("retry-after", ""), pause)
+            if attempt >= attempts or time.monotonic() + asked >= deadline or self._wait(asked):
+                raise failure
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+        raise AssertionError("unreachable")
+
+    def answers(self, path: str, timeout_s: float) -> bool:
+        """Whether the service answers a GET of this path."""
+        try:
+            return self._client.get(f"{self.url}{path}", timeout=timeout_s).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def redacted(self, text: object) -> str:
+        """A service's own words without its key."""
+        return redacted(text, self._key)
+
+    def close(self) -> None:
+        """End the connections."""
+        self._client.close()
+
+    def _refused(self, status: int, text: str) -> Refused:
+        reason = self.redacted(_message(text) or f"HTTP {status}")
+        message = f"{self._name} at {self.shown} refuses the request with {status} ({reason})."
+        hint = f"Check {self._settings}.model, {self._settings}.base_url and the service's log."
+        if status in (401, 403):
+            hint = "Check OPENAI_API_KEY."
+        elif status == 429 and "insufficient_quota" in text:
+            message, hint = f"The quota of {self.shown} is used up ({reason}).", "Check the account's billing."
+        elif status == 429:
+            message, hint = f"{self.shown} limits the rate of requests ({reason}).", "Try again in a minute."
+        elif status >= 500 or status == 408:
+            message, hint = f"{self._name} at {self.shown} fails with {status} ({reason}).", "Try again later."
+        return Refused(message, hint=hint, status=status, reason=reason)
+
+
+class ServiceEmbedder:
+    """The part of an embedder that needs no service: nothing is computed here, and a text's tokens are estimated."""
+
+    spec: ModelSpec
+
+    @property
+    def device(self) -> str:
+        return "remote"
+
+    def windows(self, prefix: str, text: str) -> list[Window]:
+        """Windows sized by an estimate that never counts fewer tokens than there are."""
+        return windows.cut(prefix, text, windows.estimated, self.spec.window_limit)
+
+
+def _read(answer: httpx.Response, deadline: float, most_bytes: int) -> str:
+    """The body, cut at a length that no wanted answer has. Raises `httpx.ReadTimeout` once time is up."""
+    data = b""
+    for part in answer.iter_bytes():
+        data += part
+        if len(data) > most_bytes:
+            break
+        if time.monotonic() > deadline:
+            raise httpx.ReadTimeout("slow")
+    return data.decode("utf-8", errors="replace")
+
+
+def _pause_of(asked: str, pause: float) -> float:
+    """Seconds to wait: what `Retry-After` asks for, in seconds or as a date, else `pause`."""
+    try:
+        seconds = float(asked)
+    except ValueError:
+        try:
+            seconds = (parsedate_to_datetime(asked) - datetime.now(UTC)).total_seconds()
+        except (ValueError, TypeError):  # no date, or one without a zone
+            return pause
+    return pause if math.isnan(seconds) else min(max(seconds, 0.0), _LONGEST_PAUSE_S)
+
+
+def _message(text: str) -> str:
+    """The service's own words in an error's body."""
+    try:
+        found = json.loads(text)["error"]
+        return str(found["message"] if isinstance(found, dict) else found).strip()
+    except (ValueError, KeyError, TypeError):
+        return text.strip()
