@@ -20,9 +20,9 @@ import numpy.typing as npt
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 
 from librarian.models import Chunk, Document, KeywordEntry, ReadResult
-from librarian.storage.postgres.catalog import PostgresCatalog
+from librarian.storage.catalog import Catalog
+from librarian.storage.embedding_cache import EmbeddingCache
 from librarian.storage.postgres.database import Database
-from librarian.storage.postgres.embedding_cache import PostgresEmbeddingCache
 from librarian.storage.postgres.keyword_index import PostgresKeywordIndex
 from librarian.vector_stores.pgvector import PgVectorStore
 from stores import busy
@@ -47,8 +47,8 @@ def main() -> None:
     server = Server()
     try:
         database = Database(server.url).join()
-        catalog, lexical = PostgresCatalog(database), PostgresKeywordIndex(database)
-        archive, store = PostgresEmbeddingCache(database), PgVectorStore(database, MODEL, DIMENSION)
+        catalog, lexical = Catalog(database), PostgresKeywordIndex(database)
+        archive, store = EmbeddingCache(database), PgVectorStore(database, MODEL, DIMENSION)
         before = busy(server)
         for start in range(0, given.documents, 256):
             batch = range(start, min(start + 256, given.documents))
@@ -79,7 +79,7 @@ def main() -> None:
             )
         for part in (store, archive, lexical, catalog):
             part.close()
-        database.leave()
+        database.close()
     finally:
         server.remove()
 
@@ -88,9 +88,9 @@ def _put(
     numbers: range,
     rng: np.random.Generator,
     vocabulary: Words,
-    catalog: PostgresCatalog,
+    catalog: Catalog,
     lexical: PostgresKeywordIndex,
-    archive: PostgresEmbeddingCache,
+    archive: EmbeddingCache,
     store: PgVectorStore,
 ) -> None:
     results = [_document(number, rng, vocabulary) for number in numbers]

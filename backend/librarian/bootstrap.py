@@ -459,21 +459,19 @@ def _postgres(settings: Settings) -> Storage:
         raise SetupError("vector_db.store is qdrant, and no server is named.", hint="Set QDRANT_URL.")
     opened = database(settings).join()
     try:
-        from .storage.postgres.catalog import PostgresCatalog
-        from .storage.postgres.embedding_cache import PostgresEmbeddingCache
         from .storage.postgres.keyword_index import PostgresKeywordIndex
 
-        catalog = PostgresCatalog(opened, shared_products=settings.docs.shared_products)
+        catalog = Catalog(opened, shared_products=settings.docs.shared_products)
         return Storage(
             catalog,
             PostgresKeywordIndex(opened, identity=catalog.identity, note=_ranking(settings)),
-            PostgresEmbeddingCache(opened),
+            EmbeddingCache(opened),
             StoreSet(partial(_shared_stores, settings, opened), exact_up_to=EXACT_UP_TO),
             ("postgres", "postgres", "qdrant" if chosen == "qdrant" else "pgvector"),
             database=opened,
         )
     finally:
-        opened.leave()
+        opened.close()
 
 
 def _ranking(settings: Settings) -> str:

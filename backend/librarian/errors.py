@@ -172,6 +172,14 @@ def install(extra: str) -> str:
     return f"`{shlex.quote(sys.executable)} -m pip install 'librarian[{extra}]'`"
 
 
+def missing_extra(extra: str, error: ImportError) -> SetupError:
+    """The error for a library of `extra` that can't be imported."""
+    return SetupError(
+        f"This storage needs the extra librarian[{extra}], which isn't installed ({error}).",
+        hint=f"Run {install(extra)}, or choose another storage (storage.catalog, vector_db.store).",
+    )
+
+
 def counted(number: int, word: str) -> str:
     """A number with its word, which makes its plural with an s.
 

@@ -108,4 +108,4 @@ def kept(folder: Path, *, text_search: str = "english") -> Database:
 def let_go() -> None:
     """Close what `kept` gave."""
     while _kept:
-        _kept.popitem()[1].leave()
+        _kept.popitem()[1].close()

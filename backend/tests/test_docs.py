@@ -20,11 +20,11 @@ from packaging.requirements import Requirement
 from librarian import schemas
 from librarian.cli import main, reference
 from librarian.embeddings.model_table import known, spec_of
+from librarian.errors import missing_extra
 from librarian.parsing import metadata
 from librarian.schemas import TOOLSETS, Operation
 from librarian.search import ranker
 from librarian.settings import ALIASES, DERIVED_VARIABLES, SETTINGS
-from librarian.vector_stores.sqlite_vec import missing
 from tests.docs import blocks
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -199,7 +199,7 @@ def test_a_section_of_this_manual_that_an_example_shows_is_there() -> None:
 
 
 def test_a_missing_extra_is_named_with_the_command_of_the_environment_that_runs() -> None:
-    hint = missing("qdrant", ImportError("no module")).hint
+    hint = missing_extra("qdrant", ImportError("no module")).hint
     command = shlex.split(hint.split("`")[1])
     assert command == [sys.executable, "-m", "pip", "install", "librarian[qdrant]"]
     pages = re.findall(r"(\S+) -m pip install 'librarian\[([\w-]+)\]'|(\bpip install 'librarian)", manual())

@@ -1,32 +1,34 @@
-"""The truth about text, in one SQLite file: documents, chunks, threads, failures and fingerprints.
+"""The catalog: documents, chunks, threads, failures and fingerprints, in SQLite or PostgreSQL.
 
-One writer at a time (a lock), any number of readers that each see one committed state (write-ahead log). Vectors and
-postings are not kept here, only the hashes of the windows that were embedded.
+One writer at a time, any number of readers that each see one committed state. It holds neither vectors nor postings,
+only the hashes of the windows that were embedded. It is derived from the files: where its file is damaged or of another
+version, it is set aside and the files are read again.
 """
 
 from __future__ import annotations
 
+import json
 import logging
-import sqlite3
-import time
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from threading import RLock
 
-from ..errors import Damaged, SetupError, Unavailable
+from ..errors import Damaged, SetupError
 from ..files.owned_folder import claim_index
-from ..models import Document, Failure, ReadResult, SourceFile, Stored, StoredChunk
-from . import queries, schema
-from .columns import LoadedColumns
-from .lru_cache import DocumentMemory
-from .queries import SqliteCatalogReader
+from ..models import OUTDATED, Document, Failure, ReadResult, SourceFile, Stored, StoredChunk
+from .columns import Columns
+from .database import Database, Row, Session
+from .queries import CatalogReader, Memory
 from .rows import (
-    KIND_AND_STRUCTURE,
-    Inserts,
+    INSERT_CHUNK,
+    INSERT_DOCUMENT,
+    INSERT_EMAIL,
+    INSERT_FAILURE,
+    INSERT_TEXT,
     chunk_row,
     document_row,
     email_row,
@@ -34,121 +36,80 @@ from .rows import (
     moved_reference_row,
     text_row,
 )
-from .schema import connect, explained, gone, inconsistencies, is_gone, open_writer
+from .schema import CATALOG, VERSION
+from .sqlite import SqliteDatabase, set_aside
 
 log = logging.getLogger(__name__)
 
-_LONGEST_LOG = 1000
-_IDLE_S = 30.0  #: a connection that nobody reads with for so long is closed: each keeps 2 MB of pages
-
-#: What begins, ends and undoes a transaction, and a part of one: of the same name is undone what began last.
-_WHOLE = ("BEGIN IMMEDIATE", "COMMIT", "ROLLBACK")
-_PART = ("SAVEPOINT part", "RELEASE part", "ROLLBACK TO part")
-
-_INSERT = Inserts("?")
+_LONGEST_LOG = 1000  #: changes that columns can be brought up to date over
 
 
-class SqliteCatalog:
-    """`protocols.Catalog` in a SQLite file.
+class Catalog:
+    """The catalog in a database that has its tables; `close` closes it.
 
-    `shared_products` are the products that every product filter lets through. Opening raises `Damaged` where the file
-    can't be read, and `SetupError` where it belongs to another program or to a newer version.
+    `shared_products` are the products that every product filter lets through.
     """
 
-    def __init__(self, path: Path, *, shared_products: Iterable[str] = ()) -> None:
-        self._path = path
-        self._shared_products = frozenset(shared_products)
-        self._writer = open_writer(path)
-        self._write_lock = RLock()
-        self._memory = DocumentMemory()
-        self._idle: list[tuple[sqlite3.Connection, float]] = []  # since when, longest first
+    def __init__(self, database: Database, *, shared_products: Iterable[str] = ()) -> None:
+        self._database = database.join()
         self._closed = False
-        self._pool_lock = RLock()
-        self._columns: LoadedColumns | None = None
+        self._shared_products = frozenset(shared_products)
+        self._memory = Memory()
+        self._columns: Columns | None = None
         self._columns_lock = RLock()
         self._columns_at = 0
-        self._log: dict[int, frozenset[int]] = {}
-        self._embedded_below: dict[str, int] = {}  # first chunk that may be pending
-        self._pending_below = False  # whether a transaction makes such before it pending: guarded by the write lock
-        self.identity: str = self._identity()
-        self._damage = ""
-        self.rescued = ""  #: a sentence, where a damaged file was set aside for this one
-
-    @classmethod
-    def sound(cls, path: Path, *, shared_products: Iterable[str] = ()) -> SqliteCatalog:
-        """The catalog in that file of an index folder; an empty one, to be filled from the documents, where that is
-        damaged.
-
-        Raises `SetupError` where the folder is somebody else's or can't be written.
-        """
-        try:
-            claim_index(path.parent)
-        except OSError as error:
-            raise SetupError(
-                f"The index folder {path.parent} can't be used: {error.strerror}.", hint="Make it writable."
-            ) from error
-        try:
-            schema.examine_if_suspect(path)
-            return cls(path, shared_products=shared_products)
-        except Damaged as error:
-            note = schema.set_aside(path, error.message)
-        catalog = cls(path, shared_products=shared_products)
-        catalog.rescued = note
-        return catalog
+        #: model → (`CatalogReader.forgotten`, first chunk that may be pending then)
+        self._embedded_below: dict[str, tuple[int, int]] = {}
+        self.rescued = ""  #: a sentence, where a file was set aside for this one
+        with self.read() as reader:
+            self.identity = reader.meta("identity")  #: random; an index made for another catalog must be rebuilt
+        if not self.identity:
+            self.close()
+            raise Damaged("The catalog is damaged: it has lost its identity.")
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def read(self) -> Iterator[SqliteCatalogReader]:
+    def read(self) -> Iterator[CatalogReader]:
         """A read transaction: what is committed later stays invisible until it ends."""
-        with self._pool_lock:
-            if self._closed:
-                raise Unavailable(f"The catalog {self._path} is closed.", hint="Open the library again.")
-            connection = self._idle.pop()[0] if self._idle else None
-        try:
-            if connection is None:
-                connection = connect(self._path, read_only=True)
-            connection.execute("BEGIN")
-            yield SqliteCatalogReader(connection, self._shared_products, self._memory)
-        except (sqlite3.DatabaseError, zlib.error) as error:
-            raise self._explained(error) from error
-        finally:
-            if connection is not None:
-                connection.rollback()
-                self._put_by(connection)
+        with self._database.read() as session:
+            yield CatalogReader(session, self._shared_products, self._memory)
 
-    def columns(self) -> LoadedColumns:
-        """The columns of what is committed: kept, and brought up to date by what changed since."""
-        with self._columns_lock, self.read() as reader:
-            changes = int(reader.meta("changes", "0"))
-            columns = self._columns
-            # The write log says which documents each of the changes since then touched. It lacks those that another
-            # process made, and is cut when it grows long: then everything is read anew.
-            touched = [self._log.get(number) for number in range(self._columns_at + 1, changes + 1)]
-            known = [ids for ids in touched if ids is not None]
-            changed = frozenset().union(*known)
-            if columns is None or len(known) < len(touched) or len(changed) > _most_changed(columns.documents):
+    def columns(self) -> Columns:
+        """The columns of what is committed: kept, and brought up to date by what any process changed since."""
+        with self._columns_lock, self._database.read() as session:
+            reader, columns = CatalogReader(session, self._shared_products, self._memory), self._columns
+            if columns is not None and reader.changes < self._columns_at:
+                return columns  # this thread's transaction is older than what another has loaded already
+            changes = session.rows("SELECT doc_ids FROM changes WHERE number > ?", self._columns_at)
+            changed = {doc_id for (doc_ids,) in changes for doc_id in json.loads(doc_ids)}
+            unknown = len(changes) < reader.changes - self._columns_at
+            # Above so many changed documents, reading all columns anew is no slower.
+            if columns is None or unknown or len(changed) > 100 + columns.documents // 4:
                 columns = reader.load_columns()
             elif changed:
                 columns = reader.updated_columns(columns, changed)
             elif columns.generation != reader.generation:
                 columns = replace(columns, generation=reader.generation)
-            self._columns, self._columns_at = columns, changes
-            for number in [number for number in list(self._log) if number <= changes]:
-                del self._log[number]
+            self._columns, self._columns_at = columns, reader.changes
             return columns
+
+    def known(self) -> dict[str, tuple[int, int, str]]:
+        """file_path → (size, mtime_ns, content_hash) of every file; see `CatalogReader.known`."""
+        with self.read() as reader:
+            return reader.known()
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def transaction(self) -> AbstractContextManager[object]:
         """What this thread writes meanwhile becomes visible at its end, at once; none of it where the block fails."""
-        return self._writing()
+        return self._database.write()
 
     def put(self, results: Sequence[ReadResult]) -> list[Stored]:
         """Store documents with their chunks in one transaction, replacing what their paths held.
 
-        Returns the ids per result, in order. Ids are never reused. A stored path is no longer a failure. Half of a
-        surrogate pair, which UTF-8 can't hold, is stored as U+FFFD.
+        Returns the ids per result, in order. Ids are never reused. A stored path is no longer a failure. Characters
+        that the database can't hold, such as half of a surrogate pair, are stored as U+FFFD.
         """
         try:
             return self._put(results)
@@ -156,106 +117,133 @@ class SqliteCatalog:
             log.info("catalog: lone surrogates in a document are stored as U+FFFD")
             return self._put([encodable(result) for result in results])
 
+    def _put(self, results: Iterable[ReadResult]) -> list[Stored]:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        stored: list[Stored] = []
+        with self._database.write() as session:
+            for run in _distinct(self._database.storable(result) for result in results):
+                stored += _put(session, run, now)
+            _note(session, [n for each in stored for n in (each.doc_id, *each.dropped_doc_ids)])
+        return stored
+
     def remove(self, file_paths: Sequence[str]) -> tuple[list[int], list[int]]:
-        """Drop documents; returns (document ids, chunk ids) dropped. Unknown paths are no error."""
-        doc_ids: list[int] = []
-        chunk_ids: list[int] = []
-        with self._writing() as connection:
-            for path in queries.with_members(connection, file_paths):
-                documents, chunks = queries.drop(connection, path)
-                doc_ids += documents
-                chunk_ids += chunks
-            self._note(connection, doc_ids)
-        return doc_ids, chunk_ids
+        """Drop documents, and archives with all that they hold; returns (document ids, chunk ids) dropped. Unknown
+        paths are no error."""
+        given = list(file_paths)
+        with self._database.write() as session:
+            session.rows("DELETE FROM archives WHERE file_path AMONG ?", given)
+            members = session.rows(
+                "SELECT file_path FROM documents WHERE archive <> '' AND archive AMONG ? ORDER BY id", given
+            )
+            paths = dict.fromkeys([*given, *(path for (path,) in members)])
+            dropped = _drop(session, list(paths))
+            gone = [dropped[path] for path in paths if path in dropped]
+            _note(session, [doc_id for doc_id, _ in gone])
+        return [doc_id for doc_id, _ in gone], [number for _, chunk_ids in gone for number in chunk_ids]
 
     def move(self, old: str, new: SourceFile, *, title: str | None = None) -> int | None:
-        """Give a document another path (and title) without touching its chunks' ids; returns its id.
-
-        None where `old` is unknown or the new path is already taken.
-        """
-        with self._writing() as connection:
+        """Give a document another path (and title) without touching its chunks' ids; returns its id, or None where
+        `old` is unknown or the new path is already taken."""
+        with self._database.write() as session:
             held = dict(
-                connection.execute(
-                    "SELECT file_path, id FROM documents WHERE file_path IN (?, ?)", (old, new.file_path)
-                ).fetchall()
+                session.rows("SELECT file_path, id FROM documents WHERE file_path IN (?, ?)", old, new.file_path)
             )
             if old not in held or (new.file_path != old and new.file_path in held):
                 return None
             doc_id = int(held[old])
-            ((kind, structure),) = connection.execute(f"{KIND_AND_STRUCTURE} ?", (doc_id,)).fetchall()
+            ((kind, structure),) = session.rows(
+                "SELECT d.kind, t.structure FROM documents d JOIN texts t ON t.doc_id = d.id WHERE d.id = ?", doc_id
+            )
             names, links = moved_reference_row(new, kind, structure)
-            connection.execute(
+            session.rows(
                 """UPDATE documents SET file_path = ?, product = ?, component = ?, size = ?, mtime_ns = ?,
                    title = coalesce(?, title), names = ?, links = ? WHERE id = ?""",
-                (new.file_path, new.product, new.component, new.size, new.mtime_ns, title, names, links, doc_id),
+                *(new.file_path, new.product, new.component, new.size, new.mtime_ns, title, names, links, doc_id),
             )
-            connection.execute("DELETE FROM failures WHERE file_path = ?", (new.file_path,))
-            self._note(connection, [doc_id])
-            self._pending_below = True  # among products all of whose own chunks are embedded
+            session.rows("DELETE FROM failures WHERE file_path = ?", new.file_path)
+            _note(session, [doc_id])
             return doc_id
 
     def touch(self, file_path: str, size: int, mtime_ns: int) -> None:
-        """Remember a new mtime of unchanged content."""
-        with self._writing() as connection:
-            queries.touch(connection, file_path, size, mtime_ns)
+        """Remember another size and mtime of unchanged content; of an archive, for all that it holds."""
+        with self._database.write() as session:
+            _touch(session, file_path, size, mtime_ns)
 
     def withdraw(self, chunk_ids: Sequence[int]) -> None:
-        """Drop passages of documents that stay. Unknown ids are no error."""
-        with self._writing() as connection:
-            self._note(connection, queries.withdraw(connection, chunk_ids))
+        """Drop passages of documents that stay: quotes whose originals have come. Unknown ids are no error."""
+        given = list(chunk_ids)
+        with self._database.write() as session:
+            counts = session.rows("SELECT count(*), doc_id FROM chunks WHERE id AMONG ? GROUP BY doc_id", given)
+            session.rows("DELETE FROM chunks WHERE id AMONG ?", given)
+            session.many("UPDATE documents SET chunk_count = chunk_count - ? WHERE id = ?", counts)
+            _note(session, [doc_id for _, doc_id in counts])
 
     def outdate(self, file_paths: Sequence[str]) -> None:
-        """Forget the size and time of documents and their archives, or of archives, so that they are read again."""
-        with self._writing() as connection:
-            queries.outdate(connection, file_paths)
+        """Forget the size and time (`OUTDATED`) of documents and of archives that hold them, or of archives: they are
+        read again."""
+        with self._database.write() as session:
+            for path in file_paths:
+                session.rows(
+                    "UPDATE documents SET size = ?, mtime_ns = ? WHERE file_path = ?", OUTDATED, OUTDATED, path
+                )
+                session.rows(
+                    """UPDATE archives SET size = ?, mtime_ns = ?
+                       WHERE file_path IN (?, (SELECT archive FROM documents WHERE file_path = ?))""",
+                    *(OUTDATED, OUTDATED, path, path),
+                )
 
     def put_archive(self, archive: Document) -> None:
         """Remember an archive's size, time and content, after its members were put."""
-        with self._writing() as connection:
-            queries.put_archive(connection, archive)
+        archive = self._database.storable(archive)
+        with self._database.write() as session:
+            session.rows(
+                """INSERT INTO archives VALUES (?, ?, ?, ?) ON CONFLICT (file_path) DO UPDATE
+                   SET size = excluded.size, mtime_ns = excluded.mtime_ns, content_hash = excluded.content_hash""",
+                *(archive.file_path, archive.size, archive.mtime_ns, archive.content_hash),
+            )
+            session.rows("DELETE FROM failures WHERE file_path = ?", archive.file_path)
+            _touch(session, archive.file_path, archive.size, archive.mtime_ns)
 
     def rethread(self, threads: Mapping[int, str]) -> None:
         """Document id of a mail → its thread, now that more of the conversation is known."""
-        with self._writing() as connection:
-            queries.rethread(connection, threads)
-            self._note(connection, list(threads))
-
-    def known(self) -> dict[str, tuple[int, int, str]]:
-        """file_path → (size, mtime_ns, content_hash) of every file; the hash of a failed one is empty."""
-        with self.read() as reader:
-            return queries.known_mails(reader.connection)
+        with self._database.write() as session:
+            session.many(
+                "UPDATE emails SET thread_id = ? WHERE doc_id = ?", [(name, doc_id) for doc_id, name in threads.items()]
+            )
+            _note(session, list(threads))
 
     def set_failures(self, failures: Iterable[Failure], *, replace: bool) -> None:
         """Remember what couldn't be read; with `replace`, instead of all that was remembered before."""
-        rows = [(f.file_path, f.kind, f.reason, f.detail, f.size, f.mtime_ns) for f in failures]
-        with self._writing() as connection:
+        kept = map(self._database.storable, failures)
+        rows = [(f.file_path, f.kind, f.reason, f.detail, f.size, f.mtime_ns) for f in kept]
+        with self._database.write() as session:
             if replace:
-                connection.execute("DELETE FROM failures")
-            connection.executemany(_INSERT.failure, rows)
+                session.rows("DELETE FROM failures")
+            session.many(INSERT_FAILURE, rows)
 
     def set_meta(self, key: str, value: str) -> None:
         """Remember a fingerprint or another small fact."""
-        with self._writing() as connection:
-            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+        with self._database.write() as session:
+            session.rows(
+                "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key, value
+            )
 
     def bump(self) -> int:
-        """Commit a new generation and return it: one more than any before."""
-        with self._writing() as connection:
-            row = connection.execute(
-                "UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'generation' RETURNING value"
-            ).fetchone()
-            return int(row[0])
+        """Commit a new generation, tell every server, and return it: one more than any before."""
+        with self._database.write() as session:
+            generation = _counted(session, "generation", 1)
+            session.notify(generation)
+            return generation
 
     # -- embedding -------------------------------------------------------------------------------------------------
 
     def pending(self, model: str, limit: int) -> list[tuple[StoredChunk, str]]:
         """Chunks that lack vectors of `model`, with their embedding prefix, lowest id first."""
-        below = self._embedded_below  # others take its place once more is pending than is found here
         with self.read() as reader:
-            first = below.get(model, 0)
-            found = queries.pending(reader.connection, model, limit, first)
-        if found:
-            below[model] = found[0][0].chunk_id  # ids only grow: the next call needn't look below
+            forgotten, first = self._embedded_below.get(model, (reader.forgotten, 0))
+            found = reader.pending(model, limit, first if forgotten == reader.forgotten else 0)
+            if found:  # ids only grow: the next call needn't look below
+                self._embedded_below[model] = reader.forgotten, found[0][0].chunk_id
         return found
 
     def lacking(self, model: str, limit: int) -> list[int]:
@@ -264,135 +252,174 @@ class SqliteCatalog:
 
     def mark_embedded(self, model: str, windows: Mapping[int, Sequence[str]]) -> None:
         """Chunk id → hashes of its windows, in order. Chunks that are gone meanwhile are passed over."""
-        with self._writing() as connection:
-            queries.mark(connection, model, windows)
+        with self._database.write() as session:
+            session.rows(
+                """INSERT INTO embedded_models (id, fingerprint)
+                   SELECT coalesce(max(id), 0) + 1, CAST(? AS TEXT) FROM embedded_models WHERE true
+                   ON CONFLICT (fingerprint) DO NOTHING""",
+                model,
+            )
+            session.many(
+                """INSERT INTO windows (chunk_id, model_id, hashes)
+                   SELECT c.id, m.id, CAST(? AS TEXT) FROM chunks c, embedded_models m
+                   WHERE c.id = ? AND m.fingerprint = ?
+                   ON CONFLICT (chunk_id, model_id) DO UPDATE SET hashes = excluded.hashes""",
+                [(" ".join(hashes), chunk_id, model) for chunk_id, hashes in windows.items()],
+            )
+            _counted(session, "marks", 1)
 
-    def windows(self, model: str) -> Iterator[tuple[int, str]]:
+    def windows(self, model: str) -> list[tuple[int, str]]:
         """(window id, window hash) of every embedded chunk, ascending."""
         with self.read() as reader:
-            return iter(queries.marked(reader.connection, model))
+            return reader.windows(model)
 
     def forget(self, model: str) -> None:
         """Drop what is remembered of a model's windows: their chunks are pending again."""
-        with self._writing() as connection:
-            self._pending_below = True
-            queries.forget(connection, model)
+        with self._database.write() as session:
+            session.rows(
+                "DELETE FROM windows WHERE model_id IN (SELECT id FROM embedded_models WHERE fingerprint = ?)", model
+            )
+            session.rows("DELETE FROM embedded_models WHERE fingerprint = ?", model)
+            _counted(session, "marks", 1)
+            _counted(session, "forgotten", 1)
 
-    # -- care ------------------------------------------------------------------------------------------------------
+    # -- maintenance -----------------------------------------------------------------------------------------------
 
     def verify(self) -> list[str]:
         """Sentences about what is inconsistent; empty where all is well. Reads everything."""
-        with self.read() as reader:
-            return inconsistencies(reader.connection)
+        with self._database.read() as session:
+            reader = CatalogReader(session, self._shared_products, self._memory)
+            return [*self._database.inconsistencies(session), *reader.inconsistencies()]
 
     @property
     def damage(self) -> str:
-        """What was found damaged since it was opened, in a sentence; a file that is gone is noticed by asking."""
-        if not self._damage and is_gone(self._path):
-            self._explained(gone(self._path))
-        return self._damage
+        """What was found damaged since it was opened, with the way out; empty where nothing was met."""
+        return self._database.damage
 
     def close(self) -> None:
-        """Close the file; readers that are still open close theirs when they end."""
-        with self._pool_lock:
+        """Let go of the database."""
+        if not self._closed:
             self._closed = True
-            idle, self._idle = self._idle, []
-        for connection, _ in idle:
-            connection.close()
-        with self._write_lock:
-            self._writer.close()
+            self._database.close()
 
-    # -- connections -----------------------------------------------------------------------------------------------
 
-    def _put_by(self, connection: sqlite3.Connection) -> None:
-        """Keep it for the next reader, who takes the one used last; close those that nobody has taken for long."""
-        now = time.monotonic()
-        with self._pool_lock:
-            done = [] if self._closed else [old for old, since in self._idle if now - since > _IDLE_S]
-            if self._closed:
-                done.append(connection)
-            else:
-                self._idle = [*self._idle[len(done) :], (connection, now)]
-        for old in done:
-            self._memory.totals.pop(old, None)
-            old.close()
+class SqliteCatalog(Catalog):
+    """A catalog in the SQLite file `path`. Raises `Damaged` where that can't be read or has another version, and
+    `SetupError` where it belongs to another program or can't be opened."""
 
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """The one writer, in a transaction, or in a part of one, that is undone where the block fails."""
-        with self._write_lock:
-            begin, commit, undo = _PART if self._writer.in_transaction else _WHOLE
-            try:
-                self._writer.execute(begin)
-                yield self._writer
-                self._writer.execute(commit)
-                if self._pending_below and not self._writer.in_transaction:
-                    self._pending_below, self._embedded_below = False, {}
-            except BaseException as error:
-                if self._writer.in_transaction:
-                    self._writer.execute(undo)
-                if isinstance(error, sqlite3.DatabaseError):
-                    raise self._explained(error) from error
-                raise
-
-    def _explained(self, error: Exception) -> Exception:
-        told = error if isinstance(error, Damaged) else explained(self._path, error)
-        if isinstance(told, Damaged):
-            schema.suspect(self._path)
-            self._damage = self._damage or str(told)
-        return told
-
-    def _identity(self) -> str:
+    def __init__(self, path: Path, *, shared_products: Iterable[str] = ()) -> None:
+        database = SqliteDatabase(path, CATALOG, VERSION, "catalog")
         try:
-            row = self._writer.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()
-            return str(row[0])
-        except (sqlite3.DatabaseError, TypeError) as error:
-            self._writer.close()
-            raise Damaged(f"The catalog {self._path} is damaged: it has lost its identity ({error}).") from error
+            super().__init__(database, shared_products=shared_products)
+            if database.is_suspect:
+                if found := self.verify():
+                    raise Damaged(f"The catalog {path} is damaged: {found[0]}")
+                database.trust()
+        except BaseException:
+            database.close()
+            raise
 
-    def _put(self, results: Sequence[ReadResult]) -> list[Stored]:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        stored: list[Stored] = []
-        with self._writing() as connection:
-            doc_id, chunk_id = _last_id(connection, "documents"), _last_id(connection, "chunks")
-            for result in results:
-                document = result.document
-                dropped_docs, dropped_chunks = queries.drop(connection, document.file_path)
-                doc_id += 1
-                first, chunk_id = chunk_id + 1, chunk_id + len(result.chunks)
-                connection.execute(_INSERT.document, (doc_id, *document_row(document, len(result.chunks), now)))
-                connection.execute(_INSERT.text, text_row(doc_id, document))
-                if document.email is not None:
-                    connection.execute(_INSERT.email, email_row(doc_id, document.email))
-                    queries.put_ids(connection, doc_id, document.email)
-                connection.executemany(
-                    _INSERT.chunk, (chunk_row(n, doc_id, chunk) for n, chunk in enumerate(result.chunks, start=first))
-                )
-                connection.execute("DELETE FROM failures WHERE file_path = ?", (document.file_path,))
-                stored.append(
-                    Stored(doc_id, tuple(range(first, chunk_id + 1)), tuple(dropped_docs), tuple(dropped_chunks))
-                )
-            self._note(connection, [n for each in stored for n in (each.doc_id, *each.dropped_doc_ids)])
-        return stored
-
-    def _note(self, connection: sqlite3.Connection, doc_ids: Sequence[int]) -> None:
-        """Count the change in its own transaction, so that a snapshot tells exactly which changes it holds."""
-        if not doc_ids:
-            return
-        row = connection.execute(
-            "UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'changes' RETURNING value"
-        ).fetchone()
-        if len(self._log) >= _LONGEST_LOG:
-            self._log.clear()
-        self._log[int(row[0])] = frozenset(doc_ids)
+    @classmethod
+    def sound(cls, path: Path, *, shared_products: Iterable[str] = ()) -> SqliteCatalog:
+        """The catalog in that file of an index folder; an empty one, to be filled from the documents, where that is
+        damaged or of another version. Raises `SetupError` where the folder is somebody else's or can't be written."""
+        try:
+            claim_index(path.parent)
+        except OSError as error:
+            raise SetupError(
+                f"The index folder {path.parent} can't be used: {error.strerror}.", hint="Make it writable."
+            ) from error
+        try:
+            return cls(path, shared_products=shared_products)
+        except Damaged as error:
+            note = f"{set_aside(path, error.message)} from the files; vectors were kept."
+        log.warning("%s", note)
+        catalog = cls(path, shared_products=shared_products)
+        catalog.rescued = note
+        return catalog
 
 
-def _most_changed(documents: int) -> int:
-    """Above so many changed documents, reading all columns anew is no slower than bringing them up to date."""
-    return 100 + documents // 4
+def _distinct(results: Iterable[ReadResult]) -> Iterator[list[ReadResult]]:
+    """Runs in which no path comes twice: of one that does, the last is what stays."""
+    run: dict[str, ReadResult] = {}
+    for result in results:
+        if result.document.file_path in run:
+            yield list(run.values())
+            run = {}
+        run[result.document.file_path] = result
+    if run:
+        yield list(run.values())
 
 
-def _last_id(connection: sqlite3.Connection, table: str) -> int:
-    """The highest id that was ever given in this table, by now dropped or not."""
-    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
-    return 0 if row is None else int(row[0])
+def _put(session: Session, results: Sequence[ReadResult], now: str) -> list[Stored]:
+    """Store documents of different paths. Statements are for all of them at once: each may cost a round trip."""
+    paths = [result.document.file_path for result in results]
+    dropped = _drop(session, paths)
+    doc_ids = _new_ids(session, "last_document", len(results))
+    chunk_ids = iter(_new_ids(session, "last_chunk", sum(len(result.chunks) for result in results)))
+    stored: list[Stored] = []
+    rows: dict[str, list[Row]] = {INSERT_DOCUMENT: [], INSERT_TEXT: [], INSERT_EMAIL: [], INSERT_CHUNK: []}
+    named: list[Row] = []
+    for doc_id, result in zip(doc_ids, results, strict=True):
+        document = result.document
+        rows[INSERT_DOCUMENT].append((doc_id, *document_row(document, len(result.chunks), now)))
+        rows[INSERT_TEXT].append(text_row(doc_id, document))
+        if (email := document.email) is not None:
+            rows[INSERT_EMAIL].append(email_row(doc_id, email))
+            names = {email.message_id, *email.references, *email.in_reply_to} - {""}
+            named += [(name, doc_id) for name in sorted(names)]
+        given = tuple(islice(chunk_ids, len(result.chunks)))
+        rows[INSERT_CHUNK] += [chunk_row(n, doc_id, chunk) for n, chunk in zip(given, result.chunks, strict=True)]
+        gone_id, gone_chunks = dropped.get(document.file_path, (0, []))
+        stored.append(Stored(doc_id, given, (gone_id,) if gone_id else (), tuple(gone_chunks)))
+    for statement, given_rows in (*rows.items(), ("INSERT INTO mail_ids VALUES (?, ?)", named)):
+        if given_rows:
+            session.many(statement, given_rows)
+    session.rows("DELETE FROM failures WHERE file_path AMONG ?", paths)
+    return stored
+
+
+def _drop(session: Session, file_paths: list[str]) -> dict[str, tuple[int, list[int]]]:
+    """Delete documents; returns path → (document's id, its chunks' ids in their order) of those that were there."""
+    dropped: dict[str, tuple[int, list[int]]] = {}
+    for path, doc_id, chunk_id in session.rows(
+        """SELECT d.file_path, d.id, c.id FROM documents d LEFT JOIN chunks c ON c.doc_id = d.id
+           WHERE d.file_path AMONG ? ORDER BY d.id, c.ordinal""",
+        file_paths,
+    ):
+        chunk_ids = dropped.setdefault(path, (doc_id, []))[1]
+        if chunk_id is not None:
+            chunk_ids.append(chunk_id)
+    if dropped:
+        session.rows("DELETE FROM documents WHERE id AMONG ?", [doc_id for doc_id, _ in dropped.values()])
+    return dropped
+
+
+def _touch(session: Session, file_path: str, size: int, mtime_ns: int) -> None:
+    session.rows(
+        "UPDATE documents SET size = ?, mtime_ns = ? WHERE file_path = ? OR (archive <> '' AND archive = ?)",
+        *(size, mtime_ns, file_path, file_path),
+    )
+    session.rows("UPDATE archives SET size = ?, mtime_ns = ? WHERE file_path = ?", size, mtime_ns, file_path)
+
+
+def _new_ids(session: Session, counter: str, count: int) -> range:
+    """Numbers that were never given and never will be again, ascending."""
+    last = _counted(session, counter, count)
+    return range(last - count + 1, last + 1)
+
+
+def _counted(session: Session, counter: str, by: int) -> int:
+    """Raise a counter in `meta`; returns its new value."""
+    rows = session.rows(
+        "UPDATE meta SET value = CAST(CAST(value AS BIGINT) + ? AS TEXT) WHERE key = ? RETURNING value", by, counter
+    )
+    return int(rows[0][0])
+
+
+def _note(session: Session, doc_ids: Sequence[int]) -> None:
+    """Record which documents changed in the same transaction, so that a reader knows which changes it sees."""
+    if doc_ids:
+        number = _counted(session, "changes", 1)
+        session.rows("INSERT INTO changes VALUES (?, ?)", number, json.dumps(list(doc_ids)))
+        session.rows("DELETE FROM changes WHERE number <= ?", number - _LONGEST_LOG)

@@ -1,6 +1,6 @@
 """The catalog's columns in memory: which chunks may be answered with, decided by array arithmetic.
 
-A `LoadedColumns` never changes; after a small put the next one is made from it by copying its arrays (2.4 MB for
+A `Columns` never changes; after a small put the next one is made from it by copying its arrays (2.4 MB for
 200,000 chunks) and filling in what is new. Names are stored once, as codes into vocabularies that only grow and are
 shared from one to the next.
 """
@@ -89,7 +89,7 @@ class Arrays:
 
 
 @dataclass(frozen=True)
-class LoadedColumns:
+class Columns:
     """`protocols.Columns` over arrays."""
 
     generation: int
@@ -388,7 +388,7 @@ def columns_of(
     chunks: Sequence[tuple[Any, ...]],
     generation: int,
     shared_products: frozenset[str],
-) -> LoadedColumns:
+) -> Columns:
     """Columns from rows of `DOCUMENTS` and (chunk id, document id, text key) rows."""
     empty = Arrays(
         doc_of=np.zeros(1, dtype=np.int32),
@@ -405,18 +405,18 @@ def columns_of(
         paths={},
         vocabularies={name: Vocabulary() for name in (*CODED, "tags", "threads")},
     )
-    return LoadedColumns(generation, shared_products, _filled(empty, documents, chunks, ()))
+    return Columns(generation, shared_products, _filled(empty, documents, chunks, ()))
 
 
 def columns_with(
-    columns: LoadedColumns,
+    columns: Columns,
     documents: Sequence[tuple[Any, ...]],
     chunks: Sequence[tuple[Any, ...]],
     generation: int,
     changed: Sequence[int],
-) -> LoadedColumns:
+) -> Columns:
     """New columns in which the documents `changed` are as these rows say; those without a row are gone."""
-    return LoadedColumns(generation, columns.shared_products, _filled(columns.arrays, documents, chunks, changed))
+    return Columns(generation, columns.shared_products, _filled(columns.arrays, documents, chunks, changed))
 
 
 def _filled(

@@ -1,21 +1,15 @@
-"""Mails and archives in the catalog's tables: statements, for whoever holds the connection."""
+"""Reads from the catalog: a consistent view of documents, chunks, threads and failures at one generation."""
 
 from __future__ import annotations
 
-import json
-import sqlite3
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..models import (
-    OUTDATED,
     WINDOWS_PER_CHUNK,
     Count,
     Document,
-    Email,
     Failure,
     Filters,
     Included,
@@ -24,8 +18,9 @@ from ..models import (
     StoredMail,
     embedding_prefix,
 )
-from .columns import DOCUMENTS, LoadedColumns, columns_of, columns_with
-from .lru_cache import DocumentMemory
+from .columns import DOCUMENTS, Columns, columns_of, columns_with
+from .database import Session
+from .lru_cache import LruCache
 from .rows import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,
@@ -40,181 +35,51 @@ from .rows import (
     unpack_text,
 )
 
-_AMONG = "IN (SELECT value FROM json_each(?))"
-
-
-def put_ids(connection: sqlite3.Connection, doc_id: int, email: Email) -> None:
-    """Remember every Message-ID that a mail has or names."""
-    names = {email.message_id, *email.references, *email.in_reply_to} - {""}
-    connection.executemany("INSERT INTO mail_ids VALUES (?, ?)", [(name, doc_id) for name in names])
-
-
-def rethread(connection: sqlite3.Connection, threads: Mapping[int, str]) -> None:
-    """Move mails to other threads."""
-    connection.executemany(
-        "UPDATE emails SET thread_id = ? WHERE doc_id = ?", [(name, doc_id) for doc_id, name in threads.items()]
-    )
-
-
-def put_archive(connection: sqlite3.Connection, archive: Document) -> None:
-    """What the file of many mails looked like, and its members with it; it is no failure any more."""
-    row = (archive.file_path, archive.size, archive.mtime_ns, archive.content_hash)
-    connection.execute("INSERT OR REPLACE INTO archives VALUES (?, ?, ?, ?)", row)
-    connection.execute("DELETE FROM failures WHERE file_path = ?", (archive.file_path,))
-    touch(connection, archive.file_path, archive.size, archive.mtime_ns)
-
-
-def touch(connection: sqlite3.Connection, file_path: str, size: int, mtime_ns: int) -> None:
-    """Remember another size and time of a file, for all documents that it holds."""
-    connection.execute(
-        "UPDATE documents SET size = ?, mtime_ns = ? WHERE file_path = ? OR (archive <> '' AND archive = ?)",
-        (size, mtime_ns, file_path, file_path),
-    )
-    connection.execute("UPDATE archives SET size = ?, mtime_ns = ? WHERE file_path = ?", (size, mtime_ns, file_path))
-
-
-def withdraw(connection: sqlite3.Connection, chunk_ids: Iterable[int]) -> list[int]:
-    """Drop passages, not their documents; the ids of those."""
-    given = (json.dumps(list(chunk_ids)),)
-    counts = connection.execute(
-        f"SELECT count(*), doc_id FROM chunks WHERE id {_AMONG} GROUP BY doc_id", given
-    ).fetchall()
-    connection.execute(f"DELETE FROM chunks WHERE id {_AMONG}", given)
-    connection.executemany("UPDATE documents SET chunk_count = chunk_count - ? WHERE id = ?", counts)
-    return [doc_id for _, doc_id in counts]
-
-
-def outdate(connection: sqlite3.Connection, file_paths: Iterable[str]) -> None:
-    """Forget the size and time of documents, of the archives that hold them, and of archives."""
-    for path in file_paths:
-        connection.execute(
-            "UPDATE documents SET size = ?, mtime_ns = ? WHERE file_path = ?", (OUTDATED, OUTDATED, path)
-        )
-        connection.execute(
-            """UPDATE archives SET size = ?, mtime_ns = ?
-               WHERE file_path IN (?, (SELECT archive FROM documents WHERE file_path = ?))""",
-            (OUTDATED, OUTDATED, path, path),
-        )
-
-
-def with_members(connection: sqlite3.Connection, file_paths: Sequence[str]) -> Iterator[str]:
-    """Each path, and the members of each that is an archive, which is forgotten."""
-    for path in file_paths:
-        connection.execute("DELETE FROM archives WHERE file_path = ?", (path,))
-        yield path
-        yield from [row[0] for row in connection.execute(f"{_MEMBERS} ORDER BY id", (path,))]
-
-
-_MEMBERS = "SELECT file_path, content_hash FROM documents WHERE archive <> '' AND archive = ?"
-
-
-def drop(connection: sqlite3.Connection, file_path: str) -> tuple[list[int], list[int]]:
-    """Drop the document of exactly that path; (document ids, chunk ids) dropped."""
-    row = connection.execute("SELECT id FROM documents WHERE file_path = ?", (file_path,)).fetchone()
-    if row is None:
-        return [], []
-    chunks = connection.execute("SELECT id FROM chunks WHERE doc_id = ? ORDER BY ordinal", row).fetchall()
-    connection.execute("DELETE FROM documents WHERE id = ?", row)
-    return [row[0]], [chunk_id for (chunk_id,) in chunks]
-
-
-def known_mails(connection: sqlite3.Connection) -> dict[str, tuple[int, int, str]]:
-    """file_path → (size, mtime_ns, content_hash) of every file; the hash of a failed one is empty."""
-    rows = connection.execute(
-        f"""SELECT file_path, size, mtime_ns, '' FROM failures WHERE kind = 'failed'
-           UNION ALL SELECT DISTINCT archive, -1, -1, '{UNFINISHED}' FROM documents WHERE archive <> ''
-           UNION ALL SELECT file_path, size, mtime_ns, content_hash FROM archives
-           UNION ALL SELECT file_path, size, mtime_ns, content_hash FROM documents WHERE archive = ''"""
-    )
-    # Later rows win: an archive whose members were put, but not yet itself, is there to be read again.
-    return {path: (size, mtime_ns, digest) for path, size, mtime_ns, digest in rows}
-
-
-_COLUMNS = ", ".join(f"c.{column.strip()}" for column in CHUNK_COLUMNS.split(","))
-_MODEL = "(SELECT id FROM models WHERE fingerprint = ?)"
-
-
-def pending(connection: sqlite3.Connection, model: str, limit: int, first: int) -> list[tuple[StoredChunk, str]]:
-    """Chunks from id `first` on that lack vectors of `model`, with their embedding prefix, lowest id first."""
-    rows = connection.execute(
-        f"""SELECT c.id, {_COLUMNS}, d.title, d.title_in_text FROM chunks c JOIN documents d ON d.id = c.doc_id
-            WHERE c.id >= ?
-            AND NOT EXISTS (SELECT 1 FROM windows w WHERE w.chunk_id = c.id AND w.model_id = {_MODEL})
-            ORDER BY c.id LIMIT ?""",
-        (first, model, limit),
-    ).fetchall()
-    found = []
-    for *row, title, title_in_text in rows:
-        stored = stored_chunk(tuple(row))
-        titled = Document("", "", "", "document", "", title, "", title_in_text=bool(title_in_text))
-        found.append((stored, embedding_prefix(titled, stored.chunk.heading_path)))
-    return found
-
-
-def mark(connection: sqlite3.Connection, model: str, windows: Mapping[int, Sequence[str]]) -> None:
-    """Chunk id → hashes of its windows, in order. Chunks that are gone meanwhile are passed over."""
-    connection.execute("INSERT OR IGNORE INTO models (fingerprint) VALUES (?)", (model,))
-    connection.executemany(
-        f"""INSERT OR REPLACE INTO windows (chunk_id, model_id, hashes)
-            SELECT ?, {_MODEL}, ? WHERE EXISTS (SELECT 1 FROM chunks WHERE id = ?)""",
-        [(chunk_id, model, " ".join(hashes), chunk_id) for chunk_id, hashes in windows.items()],
-    )
-
-
-def marked(connection: sqlite3.Connection, model: str) -> list[tuple[int, str]]:
-    """(window id, window hash) of every embedded chunk, ascending."""
-    rows = connection.execute(
-        f"SELECT chunk_id, hashes FROM windows WHERE model_id = {_MODEL} ORDER BY chunk_id", (model,)
-    ).fetchall()
-    return [
-        (number, digest)
-        for chunk_id, hashes in rows
-        for number, digest in enumerate(hashes.split(), chunk_id * WINDOWS_PER_CHUNK)
-    ]
-
-
-def forget(connection: sqlite3.Connection, model: str) -> None:
-    """Drop a model's windows."""
-    connection.execute(f"DELETE FROM windows WHERE model_id = {_MODEL}", (model,))
-    connection.execute("DELETE FROM models WHERE fingerprint = ?", (model,))
-
-
-def embedded(connection: sqlite3.Connection) -> tuple[int, dict[str, int]]:
-    """How many chunks some model has embedded, and how many each."""
-    by_model: dict[str, int] = dict(
-        connection.execute(
-            """SELECT m.fingerprint, count(*) FROM windows w JOIN models m ON m.id = w.model_id GROUP BY w.model_id"""
-        ).fetchall()
-    )
-    if len(by_model) < 2:
-        return sum(by_model.values()), by_model
-    return int(connection.execute("SELECT count(DISTINCT chunk_id) FROM windows").fetchone()[0]), by_model
-
-
 _BATCH = 500
-_EMAIL_OF_E = ", ".join(f"e.{name.strip()}" for name in EMAIL_COLUMNS.split(","))
-_MAILS = f"""SELECT d.id, d.file_path, d.product, d.component, d.chunk_count, {_EMAIL_OF_E}
+_KEPT_CHARACTERS = 8_000_000  #: of documents' texts together
+_SHOWN = 60  #: more documents than an answer shows; a caller that reads this many reads them all, once
+
+
+def _of(table: str, columns: str) -> str:
+    return ", ".join(f"{table}.{column.strip()}" for column in columns.split(","))
+
+
+_MAILS = f"""SELECT d.id, d.file_path, d.product, d.component, d.chunk_count, {_of("e", EMAIL_COLUMNS)}
     FROM emails e JOIN documents d ON d.id = e.doc_id WHERE"""
+_MODEL = "(SELECT id FROM embedded_models WHERE fingerprint = ?)"
 
 
-class CatalogQueries(ABC):
-    """`protocols.CatalogReader` over one read transaction, but for what a database does in its own way.
+@dataclass(slots=True)
+class Memory:
+    """What readers of a catalog found, each under the state of the catalog in which it was true."""
 
-    Statements write `?` for a value and `AMONG ?` for "is one of this list".
-    """
+    #: (number of changes, document id, whether with text) → the document
+    documents: LruCache[tuple[int, int, bool], StoredDocument] = field(
+        default_factory=lambda: LruCache(
+            4096, most_weight=_KEPT_CHARACTERS, weigh=lambda stored: len(stored.document.text)
+        )
+    )
+    products: tuple[int, dict[str, dict[str, int]]] = (-1, {})  #: number of changes, product → component → documents
+    #: (numbers of changes and of embedding marks), totals, embedded chunks by model
+    totals: tuple[tuple[int, int], Count, dict[str, int]] | None = None
 
-    def __init__(self, shared_products: frozenset[str]) -> None:
+
+class CatalogReader:
+    """One read transaction. Not shared between threads."""
+
+    def __init__(self, session: Session, shared_products: frozenset[str], memory: Memory) -> None:
+        self._rows = session.rows
         self._shared_products = shared_products
-        self._columns: LoadedColumns | None = None
-        self.generation = int(self.meta("generation", "0"))
+        self._memory = memory
+        self._columns: Columns | None = None
+        state = dict(
+            session.rows("SELECT key, value FROM meta WHERE key IN ('generation', 'changes', 'marks', 'forgotten')")
+        )
+        self.generation = int(state.get("generation", 0))
+        self.changes, self._marks = int(state.get("changes", 0)), int(state.get("marks", 0))
+        self.forgotten = int(state.get("forgotten", 0))  #: how often a model's embedding marks were dropped
 
-    @abstractmethod
-    def _rows(self, statement: str, *values: object) -> list[Any]:
-        """All rows, as tuples. Lists among the values are what `AMONG ?` asks for."""
-
-    @abstractmethod
-    def _embedded(self) -> tuple[int, dict[str, int]]:
-        """(chunks with vectors of any model, model → chunks with vectors of that one)."""
+    # -- chunks ----------------------------------------------------------------------------------------------------
 
     def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
         """Stored chunks by id; unknown ids are missing."""
@@ -222,7 +87,7 @@ class CatalogQueries(ABC):
         return {stored.chunk_id: stored for stored in self._stored(rows)}
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
-        """Texts of chunks by id; unknown ids are missing."""
+        """Texts of chunks by id; unknown ids are missing. Cheaper than `chunks`."""
         return dict(self._rows("SELECT id, text FROM chunks WHERE id AMONG ?", _listed(ids)))
 
     def chunks_of(self, doc_id: int) -> list[StoredChunk]:
@@ -231,17 +96,10 @@ class CatalogQueries(ABC):
         return self._stored(rows)
 
     def chunks_between(self, doc_id: int, first: int, last: int, start: int, end: int) -> list[StoredChunk]:
-        """Chunks of a document with some ordinals, those of which a part lies between two offsets of its text."""
-        rows = self._rows(
-            f"""SELECT id, {CHUNK_COLUMNS} FROM chunks
-                WHERE doc_id = ? AND ordinal BETWEEN ? AND ? AND start < ? AND "end" > ? ORDER BY ordinal""",
-            doc_id,
-            first,
-            last,
-            end,
-            start,
-        )
-        return self._stored(rows)
+        """Chunks of a document in order, with ordinals from `first` to `last`, that overlap two offsets of its text."""
+        statement = f"""SELECT id, {CHUNK_COLUMNS} FROM chunks
+            WHERE doc_id = ? AND ordinal BETWEEN ? AND ? AND start < ? AND "end" > ? ORDER BY ordinal"""
+        return self._stored(self._rows(statement, doc_id, first, last, end, start))
 
     def _stored(self, rows: Sequence[Row]) -> list[StoredChunk]:
         """Chunks of rows, with what their documents' texts must tell where rows leave it out."""
@@ -252,42 +110,101 @@ class CatalogQueries(ABC):
             texts = {doc_id: unpack_text(packed) for doc_id, packed in found}
         return [stored_chunk(row, texts.get(row[1], "")) for row in rows]
 
+    def copies(self, chunk_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
+        """Further documents (file paths, sorted) that hold a chunk of the same hash; only chunks that have some."""
+        copies: dict[int, list[str]] = {}
+        for chunk_id, path in self._rows(
+            """SELECT DISTINCT c.id, d.file_path FROM chunks c
+               JOIN chunks other ON other.hash = c.hash AND other.doc_id <> c.doc_id
+               JOIN documents d ON d.id = other.doc_id
+               WHERE c.id AMONG ? AND c.hash <> '' ORDER BY d.file_path""",
+            _listed(chunk_ids),
+        ):
+            copies.setdefault(chunk_id, []).append(path)
+        return {chunk_id: tuple(paths) for chunk_id, paths in copies.items()}
+
+    def pending(self, model: str, limit: int, first: int) -> list[tuple[StoredChunk, str]]:
+        """Chunks from id `first` on that lack vectors of `model`, with their embedding prefix, lowest id first."""
+        rows = self._rows(
+            f"""SELECT c.id, {_of("c", CHUNK_COLUMNS)}, d.title, d.title_in_text
+                FROM chunks c JOIN documents d ON d.id = c.doc_id WHERE c.id >= ?
+                AND NOT EXISTS (SELECT 1 FROM windows w WHERE w.chunk_id = c.id AND w.model_id = {_MODEL})
+                ORDER BY c.id LIMIT ?""",
+            first,
+            model,
+            limit,
+        )
+        found = []
+        for *row, title, title_in_text in rows:
+            stored = stored_chunk(tuple(row))
+            titled = Document("", "", "", "document", "", title, "", title_in_text=bool(title_in_text))
+            found.append((stored, embedding_prefix(titled, stored.chunk.heading_path)))
+        return found
+
+    def windows(self, model: str) -> list[tuple[int, str]]:
+        """(window id, window hash) of every embedded chunk, ascending."""
+        rows = self._rows(f"SELECT chunk_id, hashes FROM windows WHERE model_id = {_MODEL} ORDER BY chunk_id", model)
+        return [
+            (number, digest)
+            for chunk_id, hashes in rows
+            for number, digest in enumerate(hashes.split(), chunk_id * WINDOWS_PER_CHUNK)
+        ]
+
+    # -- documents -------------------------------------------------------------------------------------------------
+
     def documents(self, ids: Sequence[int], *, text: bool = False) -> dict[int, StoredDocument]:
-        """Stored documents by id; unknown ids are missing."""
-        wanted = _listed(ids)
-        rows = self._rows(f"SELECT id, {DOCUMENT_COLUMNS} FROM documents WHERE id AMONG ?", wanted)
-        emails = _by_id(self._rows(f"SELECT doc_id, {EMAIL_COLUMNS} FROM emails WHERE doc_id AMONG ?", wanted))
+        """Documents by id; unknown ids are missing. Without `text` also without links, headings' spans and blocks.
+
+        Those that were read lately aren't read again."""
+        kept, known, missing = self._memory.documents, {}, []
+        for doc_id in _listed(ids):
+            if (stored := kept.get((self.changes, doc_id, text))) is not None:
+                known[doc_id] = stored
+            else:
+                missing.append(doc_id)
+        if missing:
+            read = self._documents(missing, text)
+            if len(read) <= _SHOWN:
+                for doc_id, stored in read.items():
+                    kept.put((self.changes, doc_id, text), stored)
+            known |= read
+        return known
+
+    def _documents(self, ids: list[int], text: bool) -> dict[int, StoredDocument]:
+        rows = self._rows(f"SELECT id, {DOCUMENT_COLUMNS}, content_hash FROM documents WHERE id AMONG ?", ids)
+        emails = _by_id(
+            self._rows(f"SELECT doc_id, {EMAIL_COLUMNS}, fingerprint FROM emails WHERE doc_id AMONG ?", ids)
+        )
         texts: dict[int, Row] = {}
         if text:
-            texts = _by_id(self._rows("SELECT doc_id, text, structure FROM texts WHERE doc_id AMONG ?", wanted))
-        also_in: dict[int, set[str]] = {}
-        for doc_id, path in self._alike(wanted, list(emails)):
-            also_in.setdefault(doc_id, set()).add(path)
-        return {
-            row[0]: stored_document(row, emails.get(row[0]), texts.get(row[0]), tuple(sorted(also_in.get(row[0], ()))))
-            for row in rows
-        }
-
-    def _alike(self, doc_ids: list[int], mails: list[int]) -> list[Any]:
-        """(document id, path of another one with the same content, or of the same mail)."""
-        found = self._rows(
-            """SELECT d.id, other.file_path FROM documents d
-               JOIN documents other ON other.content_hash = d.content_hash AND other.id <> d.id
-               WHERE d.id AMONG ? AND d.content_hash <> ''""",
-            doc_ids,
+            texts = _by_id(self._rows("SELECT doc_id, text, structure FROM texts WHERE doc_id AMONG ?", ids))
+        same_content = self._paths_by(
+            "SELECT content_hash, file_path FROM documents WHERE content_hash AMONG ?", [row[-1] for row in rows]
         )
-        if mails:
-            found += self._rows(
-                """SELECT e.doc_id, d.file_path FROM emails e
-                   JOIN emails other ON other.fingerprint = e.fingerprint AND other.doc_id <> e.doc_id
-                   JOIN documents d ON d.id = other.doc_id
-                   WHERE e.doc_id AMONG ? AND e.fingerprint <> ''""",
-                mails,
+        same_mail = self._paths_by(
+            """SELECT e.fingerprint, d.file_path FROM emails e JOIN documents d ON d.id = e.doc_id
+               WHERE e.fingerprint AMONG ?""",
+            [email[-1] for email in emails.values()],
+        )
+        found = {}
+        for *row, digest in rows:
+            email = emails.get(row[0])
+            alike = {*same_content.get(digest, ()), *(same_mail.get(email[-1], ()) if email else ())} - {row[1]}
+            found[row[0]] = stored_document(
+                tuple(row), email[:-1] if email else None, texts.get(row[0]), tuple(sorted(alike))
             )
         return found
 
+    def _paths_by(self, statement: str, values: Iterable[str]) -> dict[str, list[str]]:
+        """Value → paths, from (value, path) rows; of values that aren't empty."""
+        found: dict[str, list[str]] = {}
+        if wanted := list(dict.fromkeys(filter(None, values))):
+            for value, path in self._rows(statement, wanted):
+                found.setdefault(value, []).append(path)
+        return found
+
     def document_by_path(self, file_path: str, *, text: bool = True) -> StoredDocument | None:
-        """The document of exactly that path."""
+        """The document of exactly that path; None where none is indexed."""
         rows = self._rows("SELECT id FROM documents WHERE file_path = ?", file_path)
         return self.documents([rows[0][0]], text=text)[rows[0][0]] if rows else None
 
@@ -306,6 +223,33 @@ class CatalogQueries(ABC):
             found = self.documents(batch)
             yield from (found[doc_id] for doc_id in batch)
 
+    def names(self, kind: str, limit: int) -> list[tuple[str, str]]:
+        """(file path, title) of documents of that kind (empty: of every kind), by path."""
+        return self._rows(
+            "SELECT file_path, title FROM documents WHERE ? IN ('', kind) ORDER BY file_path LIMIT ?", kind, limit
+        )
+
+    def members(self, archive: str) -> dict[str, str]:
+        """file_path → content hash of the documents that an archive holds."""
+        return dict(
+            self._rows("SELECT file_path, content_hash FROM documents WHERE archive <> '' AND archive = ?", archive)
+        )
+
+    def known(self) -> dict[str, tuple[int, int, str]]:
+        """file_path → (size, mtime_ns, content_hash) of every file: documents, archives (their members are no files),
+        and failed ones (hash empty)."""
+        # A whole archive outranks one whose members were put, but not yet itself, and that outranks a failure.
+        found = {
+            archive: (-1, -1, UNFINISHED)
+            for (archive,) in self._rows("SELECT DISTINCT archive FROM documents WHERE archive <> ''")
+        }
+        failed = "SELECT file_path, size, mtime_ns, '' FROM failures WHERE kind = 'failed'"
+        whole = "SELECT file_path, size, mtime_ns, content_hash FROM"
+        found = {path: (size, mtime_ns, digest) for path, size, mtime_ns, digest in self._rows(failed)} | found
+        for statement in (f"{whole} archives", f"{whole} documents WHERE archive = ''"):
+            found.update({path: (size, mtime_ns, digest) for path, size, mtime_ns, digest in self._rows(statement)})
+        return found
+
     def passage_counts(self) -> dict[int, tuple[str, int]]:
         """Document id → (path of the file that it was read from, how many passages it has), for all at once."""
         rows = self._rows(
@@ -313,23 +257,24 @@ class CatalogQueries(ABC):
         )
         return {doc_id: (source, count) for doc_id, source, count in rows}
 
-    def load_columns(self) -> LoadedColumns:
+    def included(self) -> dict[str, tuple[Included, ...]]:
+        """file_path → the files that it includes, of every document that includes any."""
+        rows = self._rows("SELECT file_path, included FROM documents WHERE included <> ''")
+        return {path: stored_included(packed) for path, packed in rows}
+
+    def load_columns(self) -> Columns:
         """All columns, read anew."""
         chunks = self._rows("SELECT id, doc_id, text_key FROM chunks")
         return columns_of(self._rows(DOCUMENTS), chunks, self.generation, self._shared_products)
 
-    def updated_columns(self, columns: LoadedColumns, changed: Iterable[int]) -> LoadedColumns:
+    def updated_columns(self, columns: Columns, changed: Iterable[int]) -> Columns:
         """New columns after the documents `changed` were put, moved or dropped."""
         ids = sorted(changed)
         documents = self._rows(f"{DOCUMENTS} WHERE d.id AMONG ?", ids)
         chunks = self._rows("SELECT id, doc_id, text_key FROM chunks WHERE doc_id AMONG ?", ids)
         return columns_with(columns, documents, chunks, self.generation, ids)
 
-    def names(self, kind: str, limit: int) -> list[tuple[str, str]]:
-        """(file path, title) of documents of that kind (empty: of every kind), by path."""
-        return self._rows(
-            "SELECT file_path, title FROM documents WHERE ? IN ('', kind) ORDER BY file_path LIMIT ?", kind, limit
-        )
+    # -- mails -----------------------------------------------------------------------------------------------------
 
     def thread(self, thread_id: str) -> list[StoredDocument]:
         """The mails of a thread with their text, oldest first; those without a date come first."""
@@ -350,7 +295,8 @@ class CatalogQueries(ABC):
         topics: Sequence[str] = (),
         fingerprints: Sequence[str] = (),
     ) -> list[StoredMail]:
-        """Mails that any of these find, by document id."""
+        """Mails of any of these paths (an archive's path: its mails), Message-IDs (their own, or named as parents),
+        threads, topics or fingerprints; by document id."""
         found: dict[int, StoredMail] = {}
         for names, where in (
             (paths, "d.file_path AMONG ?"),
@@ -365,44 +311,40 @@ class CatalogQueries(ABC):
                 found[doc_id] = StoredMail(doc_id, path, product, component, chunk_count, stored_email(tuple(email)))
         return [found[doc_id] for doc_id in sorted(found)]
 
-    def members(self, archive: str) -> dict[str, str]:
-        """file_path → content hash of the documents that an archive holds."""
-        return dict(
-            self._rows("SELECT file_path, content_hash FROM documents WHERE archive <> '' AND archive = ?", archive)
-        )
-
-    def copies(self, chunk_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
-        """Further documents (file paths, sorted) that hold a chunk of the same hash; only chunks that have some."""
-        copies: dict[int, list[str]] = {}
-        for chunk_id, path in self._rows(
-            """SELECT DISTINCT c.id, d.file_path FROM chunks c
-               JOIN chunks other ON other.hash = c.hash AND other.doc_id <> c.doc_id
-               JOIN documents d ON d.id = other.doc_id
-               WHERE c.id AMONG ? AND c.hash <> '' ORDER BY d.file_path""",
-            _listed(chunk_ids),
-        ):
-            copies.setdefault(chunk_id, []).append(path)
-        return {chunk_id: tuple(paths) for chunk_id, paths in copies.items()}
+    # -- totals ----------------------------------------------------------------------------------------------------
 
     def products(self) -> dict[str, dict[str, int]]:
-        """Product → component → number of documents (mails included), by name."""
-        products: dict[str, dict[str, int]] = {}
-        for product, component, number in self._rows(
-            "SELECT product, component, count(*) FROM documents GROUP BY product, component ORDER BY product, component"
-        ):
-            products.setdefault(product, {})[component] = number
-        return products
+        """Product → component → number of documents (mails included), by name; counted once per state."""
+        if self._memory.products[0] != self.changes:
+            products: dict[str, dict[str, int]] = {}
+            for product, component, number in self._rows(
+                """SELECT product, component, count(*) FROM documents
+                   GROUP BY product, component ORDER BY product, component"""
+            ):
+                products.setdefault(product, {})[component] = number
+            self._memory.products = (self.changes, products)
+        return {product: dict(components) for product, components in self._memory.products[1].items()}
 
     def count(self, model: str = "") -> Count:
-        """Totals. `documents` are those that aren't mails; `by_product` counts both."""
-        count, embedded = self._totals()
-        return replace(count, embedded_chunks=embedded.get(model, 0)) if model else count
+        """Totals, counted once per state. `documents` are those that aren't mails; `by_product` counts both.
+        `embedded_chunks` are those of `model`; without one, those that some model has embedded."""
+        state, known = (self.changes, self._marks), self._memory.totals
+        if known is None or known[0] != state:
+            known = self._memory.totals = (state, *self._totals())
+        return replace(known[1], embedded_chunks=known[2].get(model, 0)) if model else known[1]
 
     def _totals(self) -> tuple[Count, dict[str, int]]:
-        """(all totals, model → chunks with vectors of it)."""
         kinds = dict(self._rows("SELECT kind, count(*) FROM documents GROUP BY kind"))
         by_product = dict(self._rows("SELECT product, count(*) FROM documents GROUP BY product ORDER BY product"))
-        some, embedded = self._embedded()
+        embedded: dict[str, int] = dict(
+            self._rows(
+                """SELECT m.fingerprint, count(*) FROM windows w JOIN embedded_models m ON m.id = w.model_id
+                   GROUP BY m.fingerprint"""
+            )
+        )
+        some = sum(embedded.values())
+        if len(embedded) > 1:
+            some = self._rows("SELECT count(DISTINCT chunk_id) FROM windows")[0][0]
         count = Count(
             documents=kinds.get("document", 0),
             emails=kinds.get("email", 0),
@@ -418,76 +360,50 @@ class CatalogQueries(ABC):
         rows = self._rows("SELECT file_path, kind, reason, detail, size, mtime_ns FROM failures ORDER BY file_path")
         return [Failure(*row) for row in rows]
 
-    def included(self) -> dict[str, tuple[Included, ...]]:
-        """file_path → the files that it includes, of every document that includes any."""
-        rows = self._rows("SELECT file_path, included FROM documents WHERE included <> ''")
-        return {path: stored_included(packed) for path, packed in rows}
-
     def meta(self, key: str, default: str = "") -> str:
-        """What `set_meta` stored."""
+        """What `Catalog.set_meta` stored."""
         rows = self._rows("SELECT value FROM meta WHERE key = ?", key)
         return str(rows[0][0]) if rows else default
+
+    # -- consistency -----------------------------------------------------------------------------------------------
+
+    def inconsistencies(self, most: int = 20) -> list[str]:
+        """Sentences, up to `most` of a kind: chunk counts, lost texts, chunks against their text. Reads everything."""
+        found = [
+            f"{path} should have {said} chunks and has {held}."
+            for path, said, held in self._rows(
+                """SELECT d.file_path, d.chunk_count, count(c.id) FROM documents d LEFT JOIN chunks c ON c.doc_id = d.id
+                   GROUP BY d.id, d.file_path, d.chunk_count HAVING d.chunk_count <> count(c.id) LIMIT ?""",
+                most,
+            )
+        ]
+        found += [
+            f"{path} has lost its text."
+            for (path,) in self._rows(
+                "SELECT file_path FROM documents WHERE id NOT IN (SELECT doc_id FROM texts) LIMIT ?", most
+            )
+        ]
+        moved: list[str] = []
+        for (doc_id,) in self._rows("SELECT doc_id FROM texts ORDER BY doc_id"):
+            ((path, packed),) = self._rows(
+                "SELECT d.file_path, t.text FROM texts t JOIN documents d ON d.id = t.doc_id WHERE t.doc_id = ?", doc_id
+            ) or [("", b"")]
+            text = unpack_text(packed) if path else ""
+            moved += [
+                f"Chunk {ordinal} of {path} is not the text at {start}–{end}."
+                for ordinal, start, end, passage in self._rows(
+                    'SELECT ordinal, start, "end", text FROM chunks WHERE doc_id = ? ORDER BY ordinal', doc_id
+                )
+                if path and text[start:end] != passage
+            ]
+            if len(moved) >= most:
+                break
+        return found + moved[:most]
 
 
 def _listed(ids: Iterable[int]) -> list[int]:
     return [int(number) for number in ids]
 
 
-def _by_id(rows: Iterable[Row]) -> dict[int, Row]:
+def _by_id(rows: Iterable[Any]) -> dict[int, Row]:
     return {row[0]: row[1:] for row in rows}
-
-
-class SqliteCatalogReader(CatalogQueries):
-    """`protocols.CatalogReader` over a connection that is in a read transaction."""
-
-    def __init__(
-        self, connection: sqlite3.Connection, shared_products: frozenset[str], memory: DocumentMemory | None = None
-    ) -> None:
-        self.connection = connection
-        self._memory = memory or DocumentMemory()
-        super().__init__(shared_products)
-
-    def documents(self, ids: Sequence[int], *, text: bool = False) -> dict[int, StoredDocument]:
-        """Stored documents by id; unknown ids are missing. Those read lately aren't read again."""
-        every = [int(number) for number in ids]
-        changes = int(self.meta("changes", "0"))
-        known = self._memory.known(changes, every, text=text)
-        if missing := [number for number in every if number not in known]:
-            read = super().documents(missing, text=text)
-            self._memory.remember(changes, read, text=text)
-            known |= read
-        return known
-
-    def products(self) -> dict[str, dict[str, int]]:
-        """Product → component → number of documents (mails included), by name; counted once per state."""
-        changes = int(self.meta("changes", "0"))
-        known = self._memory.products
-        if known is None or known[0] != changes:
-            known = self._memory.products = (changes, super().products())
-        return {product: dict(components) for product, components in known[1].items()}
-
-    def _totals(self) -> tuple[Count, dict[str, int]]:
-        """Counted once per state of the file: SQLite's data_version changes for a connection when another commits."""
-        version = int(self.connection.execute("PRAGMA data_version").fetchone()[0])
-        totals = self._memory.totals.get(self.connection)
-        if totals is None or totals[0] != version:
-            totals = self._memory.totals[self.connection] = (version, *super()._totals())
-        return totals[1], totals[2]
-
-    def _embedded(self) -> tuple[int, dict[str, int]]:
-        return embedded(self.connection)
-
-    def meta(self, key: str, default: str = "") -> str:
-        """What `set_meta` stored; asked with every transaction, so by the shortest way."""
-        row = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return str(row[0]) if row else default
-
-    def _rows(self, statement: str, *values: object) -> list[Any]:
-        # A list is one bound value, whatever its length: one prepared statement.
-        bound = [json.dumps(value) if isinstance(value, list) else value for value in values]
-        return self.connection.execute(_in_sqlite(statement), bound).fetchall()
-
-
-@cache
-def _in_sqlite(statement: str) -> str:
-    return statement.replace("AMONG ?", "IN (SELECT value FROM json_each(?))")

@@ -37,9 +37,6 @@ from ..text.cross_references import key_of, meant_by, names_of
 
 KEYS = "<i8"  #: how keys of names are packed
 
-#: What `moved_reference_row` needs of a stored document; its id follows.
-KIND_AND_STRUCTURE = "SELECT d.kind, t.structure FROM documents d JOIN texts t ON t.doc_id = d.id WHERE d.id ="
-
 
 def reference_row(document: Document) -> tuple[bytes, bytes]:
     """What links may call a document, and what its own links may mean: their keys (`cross_references.key_of`), packed;
@@ -142,19 +139,16 @@ CHUNK_COLUMNS = (
 _FAILURE_COLUMNS = "file_path, kind, reason, detail, size, mtime_ns"
 
 
-class Inserts:
-    """The statements that store rows; `mark` is how the database's driver writes a parameter."""
+def _insert(table: str, columns: str) -> str:
+    return f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * len(columns.split(',')))})"
 
-    def __init__(self, mark: str) -> None:
-        def insert(table: str, columns: str) -> str:
-            return f"INSERT INTO {table} ({columns}) VALUES ({', '.join([mark] * len(columns.split(',')))})"
 
-        self.document = insert("documents", f"id, {DOCUMENT_COLUMNS}, names, links")
-        self.text = insert("texts", "doc_id, text, structure")
-        self.email = insert("emails", f"doc_id, {EMAIL_COLUMNS}")
-        self.chunk = insert("chunks", f"id, {CHUNK_COLUMNS}, text_key")
-        changed = ", ".join(f"{name} = excluded.{name}" for name in _FAILURE_COLUMNS.split(", ")[1:])
-        self.failure = f"{insert('failures', _FAILURE_COLUMNS)} ON CONFLICT (file_path) DO UPDATE SET {changed}"
+INSERT_DOCUMENT = _insert("documents", f"id, {DOCUMENT_COLUMNS}, names, links")
+INSERT_TEXT = _insert("texts", "doc_id, text, structure")
+INSERT_EMAIL = _insert("emails", f"doc_id, {EMAIL_COLUMNS}")
+INSERT_CHUNK = _insert("chunks", f"id, {CHUNK_COLUMNS}, text_key")
+INSERT_FAILURE = f"""{_insert("failures", _FAILURE_COLUMNS)} ON CONFLICT (file_path) DO UPDATE SET
+    {", ".join(f"{name} = excluded.{name}" for name in _FAILURE_COLUMNS.split(", ")[1:])}"""
 
 
 def document_row(document: Document, chunk_count: int, indexed_at: str) -> Row:

@@ -16,12 +16,11 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ..errors import Unavailable
+from ..errors import Unavailable, missing_extra
 from ..files.owned_folder import Kind, claim, json_object
 from ..models import WINDOWS_PER_CHUNK, Ids, Selection, Vector, Vectors
 from ..storage.columns import CODED
 from .batches import best_first, checked_batch, checked_question, passes
-from .sqlite_vec import missing
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +65,7 @@ class QdrantStore:
         try:
             import qdrant_client
         except ImportError as error:
-            raise missing("qdrant", error) from error
+            raise missing_extra("qdrant", error) from error
         self.collection = collection
         self.dimension = dimension
         self._models: Any = qdrant_client.models

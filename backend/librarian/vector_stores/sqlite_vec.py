@@ -14,20 +14,11 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from ..errors import SetupError, Unavailable, install
+from ..errors import SetupError, Unavailable, missing_extra
 from ..files.owned_folder import Kind, claim
 from ..files.paths import too_long
 from ..models import Ids, Selection, Vector, Vectors
 from .batches import best_first, checked_batch, checked_question, passes
-
-
-def missing(extra: str, error: ImportError) -> SetupError:
-    """What to raise where a library of `extra` can't be imported."""
-    return SetupError(
-        f"This storage needs the extra librarian[{extra}], which isn't installed ({error}).",
-        hint=f"Run {install(extra)}, or choose another storage (storage.catalog, vector_db.store).",
-    )
-
 
 logger = logging.getLogger(__name__)
 
@@ -170,7 +161,7 @@ class SqliteVecStore:
             import apsw
             import sqlite_vec  # noqa: F401 - told here, where it is first needed
         except ImportError as error:
-            raise missing("sqlite-vec", error) from error
+            raise missing_extra("sqlite-vec", error) from error
         try:
             return self._open()
         except (apsw.NotADBError, apsw.CorruptError, _OtherShape) as error:

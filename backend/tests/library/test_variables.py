@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from pgvector import HalfVector
 
 from librarian import bootstrap
 from librarian.bootstrap import (
@@ -139,7 +140,7 @@ def test_the_breadth_of_a_graph_search_reaches_every_store_that_has_one(tmp_path
         assert isinstance(made, PgVectorStore)
         seen: list[str] = []
         with made._database.snapshot() as connection:
-            made._near(connection, "true", {"question": str([0.5] * 384)}, 3)
+            made._near(connection, "true", {"question": HalfVector([0.5] * 384), "limit": 3}, 3)
             seen += connection.execute("SELECT current_setting('hnsw.ef_search')").fetchone() or ()
         assert seen == ["17"]
     finally:

@@ -26,6 +26,7 @@ from librarian.errors import Damaged, LibrarianError
 from librarian.files.lock import FolderLock
 from librarian.library import Librarian
 from librarian.storage.catalog import SqliteCatalog
+from librarian.storage.sqlite import SqliteDatabase
 from librarian.vector_stores.base import VectorStore
 from librarian.vector_stores.chroma import ChromaStore
 from tests.reliability.killable import page
@@ -176,7 +177,9 @@ def read_by_a_new_connection(library: Librarian, catalog: SqliteCatalog, held: E
     One that a thread of the library's own is reading from comes back meanwhile: it is held too, and asked again.
     """
     for _ in range(100):
-        while catalog._idle:
+        database = catalog._database
+        assert isinstance(database, SqliteDatabase)
+        while database._idle:
             assert held.enter_context(catalog.read()).count().documents == 1
         library.get_document("ray/core/1.md")
 

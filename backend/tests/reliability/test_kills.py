@@ -19,9 +19,9 @@ from typing import Literal
 
 import pytest
 
+from tests.reliability.formats import FORMATS, PAGES
 from tests.reliability.handover import hand_over
 from tests.reliability.killable import Victims, assert_nothing_lost, bring_up_to_date, change, opened, page
-from tests.reliability.make_format import FORMATS, PAGES
 from tests.storage.library import Library
 
 KILLS = 20

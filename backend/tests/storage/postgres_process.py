@@ -20,9 +20,9 @@ from librarian.models import Filters, Vectors
 from librarian.parsing.chunking import StructureChunker
 from librarian.parsing.reader import FileReader
 from librarian.parsing.registry import PARSERS
-from librarian.storage.postgres.catalog import PostgresCatalog
+from librarian.storage.catalog import Catalog
+from librarian.storage.embedding_cache import EmbeddingCache
 from librarian.storage.postgres.database import Database
-from librarian.storage.postgres.embedding_cache import PostgresEmbeddingCache
 from librarian.storage.postgres.keyword_index import PostgresKeywordIndex
 from librarian.storage.postgres.leader import LeaderLock
 from librarian.text.analyzer import StandardAnalyzer
@@ -56,9 +56,9 @@ class Shared:
     def __init__(self, url: str, schema: str, root: Path, *, go: threading.Event | None = None) -> None:
         self.database = Database(url, schema=schema, wait_s=5).join()
         self.embedder = HeldEmbedder(go)
-        self.catalog = PostgresCatalog(self.database)
+        self.catalog = Catalog(self.database)
         self.lexical = PostgresKeywordIndex(self.database, identity=self.catalog.identity)
-        self.archive = PostgresEmbeddingCache(self.database)
+        self.archive = EmbeddingCache(self.database)
         self.made: dict[str, PgVectorStore] = {}
         self.listeners = Listeners()
         self.leader = LeaderLock(self.database, on_generation=self.listeners, retry_s=0.2)
@@ -102,7 +102,7 @@ class Shared:
         self.upkeep.close()
         for part in (*self.made.values(), self.lexical, self.archive, self.catalog):
             part.close()
-        self.database.leave()
+        self.database.close()
 
 
 def main(url: str, schema: str, root: str) -> None:

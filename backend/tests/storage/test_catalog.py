@@ -18,9 +18,9 @@ import pytest
 from librarian.errors import Damaged, SetupError, Unavailable
 from librarian.files.paths import LONGEST
 from librarian.models import Filters
-from librarian.storage import queries
 from librarian.storage.catalog import SqliteCatalog
-from librarian.storage.schema import MIGRATIONS
+from librarian.storage.queries import CatalogReader
+from librarian.storage.schema import VERSION
 from librarian.vector_stores.chroma import ChromaStore
 from tests.contracts.catalog_contract import CatalogContract, document, result
 
@@ -89,12 +89,19 @@ def test_a_database_of_another_program_is_left_alone(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_newer_format_is_refused(path: Path) -> None:
-    SqliteCatalog(path).close()
-    change(path, f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
-    with pytest.raises(SetupError, match="Update Librarian") as caught:
+@pytest.mark.parametrize("other", [VERSION - 1, VERSION + 1])
+def test_a_file_of_another_version_is_set_aside_and_begun_anew(path: Path, other: int) -> None:
+    catalog = SqliteCatalog.sound(path)
+    catalog.put([result(document())])
+    catalog.close()
+    change(path, f"PRAGMA user_version = {other}")
+    with pytest.raises(Damaged, match=f"has format {other}"):
         SqliteCatalog(path)
-    assert not isinstance(caught.value, Damaged)
+    again = SqliteCatalog.sound(path)
+    assert "made again from the files" in again.rescued
+    assert again.known() == {}
+    assert (path.parent / "catalog.sqlite.damaged-1" / "catalog.sqlite").exists()
+    again.close()
 
 
 def test_a_folder_that_cannot_be_opened_is_a_setup_error(path: Path) -> None:
@@ -123,15 +130,11 @@ def test_a_path_that_is_too_long_for_its_file_is_told_with_its_length(tmp_path: 
         ChromaStore(folder / "chroma", "windows", 16).count()
 
 
-def test_a_migration_that_fails_leaves_no_half_made_tables(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def half(connection: sqlite3.Connection) -> None:
-        connection.execute("CREATE TABLE half (a)")
-        raise RuntimeError("stop")
-
-    monkeypatch.setattr("librarian.storage.schema.MIGRATIONS", (*MIGRATIONS, half))
-    with pytest.raises(RuntimeError, match="stop"):
-        SqliteCatalog(path)
-    monkeypatch.undo()
+def test_tables_that_could_not_all_be_made_leave_none_behind(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("librarian.storage.sqlite.tables_for", lambda *_: ["CREATE TABLE half (a)", "no statement"])
+        with pytest.raises(SetupError, match="can't be opened"):
+            SqliteCatalog(path)
     catalog = SqliteCatalog(path)
     assert catalog.verify() == []
     catalog.close()
@@ -177,9 +180,9 @@ def test_what_is_forgotten_while_pending_passages_are_read_is_found_again(
         catalog.forget("m")
         return found
 
-    pending = queries.pending
+    pending = CatalogReader.pending
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(queries, "pending", read)
+        meanwhile.setattr(CatalogReader, "pending", read)
         assert stored.chunk_ids[0] not in catalog.lacking("m", 9)
     assert catalog.lacking("m", 9) == list(stored.chunk_ids)
     catalog.close()

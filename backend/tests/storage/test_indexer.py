@@ -25,7 +25,7 @@ from librarian.errors import SetupError, SourceError, Unavailable
 from librarian.indexing.indexer import FileIndexer
 from librarian.indexing.scanner import IGNORE_FILES
 from librarian.models import Failure, ReadResult, SourceFile
-from librarian.storage import embedding_cache
+from librarian.storage import sqlite
 from librarian.storage.embedding_cache import SqliteEmbeddingCache
 from librarian.vector_stores import exact, sync
 from tests.embeddings.fakes import FakeEmbedder
@@ -662,7 +662,7 @@ def test_vectors_that_are_read_into_memory_are_told_of_until_all_are_there(
 ) -> None:
     library.complete()
     monkeypatch.setattr(sync, "_BULK", 1)
-    monkeypatch.setattr(embedding_cache, "SCANNED", 1)
+    monkeypatch.setattr(sqlite, "_STREAMED", 1)
     monkeypatch.setattr(exact, "BLOCK_ROWS", 1)
     library.store_kept.clear()
     indexer = library.reopen()

@@ -270,7 +270,7 @@ def test_what_fails_although_it_can_be_written_is_tried_ever_more_seldom(library
 def test_whether_an_index_can_be_written_is_found_out_by_writing(library: Library, hindrance: str) -> None:
     folder = library.index / ("none" if hindrance == "no folder" else "")
     with sqlite3.connect(library.index / "catalog.sqlite", isolation_level=None) as other:
-        library.catalog._writer.execute("PRAGMA busy_timeout = 0")
+        library.catalog._database._writer.execute("PRAGMA busy_timeout = 0")
         if hindrance == "a lock":
             other.execute("BEGIN IMMEDIATE")
         assert can_write(str(folder), library.catalog) is not bool(hindrance)

@@ -389,12 +389,12 @@ def test_new_rules_of_reading_hold_for_an_archives_mails_whose_passages_stay(lib
 def test_a_kill_between_an_archives_mails_and_itself_loses_nothing(library: Library) -> None:
     library.write("p/m/list.mbox", mbox(source("a", WALRUS), source("b", "Okapi.")))
     library.indexer.refresh()
-    with library.catalog._writing() as connection:  # as if it had been killed before it was written
-        connection.execute("DELETE FROM archives")
+    with library.catalog._database.write() as session:  # as if it had been killed before it was written
+        session.rows("DELETE FROM archives")
     library.reopen().refresh()
     assert len(library.documents()) == 2
-    with library.catalog._writing() as connection:
-        connection.execute("DELETE FROM archives")
+    with library.catalog._database.write() as session:
+        session.rows("DELETE FROM archives")
     (library.root / "p/m/list.mbox").unlink()
     library.reopen().refresh()
     assert library.documents() == set()

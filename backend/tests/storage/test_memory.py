@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from librarian.indexing.malloc import give_back
-from librarian.storage import catalog as module
+from librarian.storage import sqlite
 from librarian.storage.catalog import SqliteCatalog
 
 
@@ -34,7 +34,7 @@ def test_connections_of_readers_that_have_long_gone_are_closed(tmp_path: Path, m
             for _ in range(8):
                 readers.enter_context(catalog.read())
         assert connections() == few + 7
-        monkeypatch.setattr(module, "_IDLE_S", 0.0)
+        monkeypatch.setattr(sqlite, "_IDLE_S", 0.0)
         with catalog.read() as reader:
             assert reader.generation == 0
         assert connections() == few

@@ -19,8 +19,10 @@ from hypothesis import given, settings
 
 from librarian.errors import SetupError, Unavailable
 from librarian.models import Filters
-from librarian.storage.postgres.catalog import PostgresCatalog
+from librarian.storage.catalog import Catalog
+from librarian.storage.embedding_cache import EmbeddingCache
 from librarian.storage.postgres.database import Database
+from librarian.storage.schema import VERSION
 from tests import postgres
 from tests.contracts.catalog_contract import HISTORY, SEVERAL, CatalogContract, document, result, source
 
@@ -34,12 +36,12 @@ def _server() -> Iterator[None]:
     postgres.let_go()
 
 
-def opened(folder: Path, shared_products: Sequence[str] = ()) -> PostgresCatalog:
-    return PostgresCatalog(postgres.database(folder), shared_products=shared_products)
+def opened(folder: Path, shared_products: Sequence[str] = ()) -> Catalog:
+    return Catalog(postgres.database(folder), shared_products=shared_products)
 
 
 class TestPostgresCatalog(CatalogContract):
-    def open(self, folder: Path, shared_products: Sequence[str] = ()) -> PostgresCatalog:
+    def open(self, folder: Path, shared_products: Sequence[str] = ()) -> Catalog:
         return opened(folder, shared_products)
 
     @settings(deadline=None, max_examples=15, suppress_health_check=SEVERAL)  # each statement is a round trip
@@ -48,10 +50,10 @@ class TestPostgresCatalog(CatalogContract):
         self, tmp_path_factory: pytest.TempPathFactory, **history: list[Any]
     ) -> None:
         database = postgres.kept(tmp_path_factory.getbasetemp() / "columns")
-        catalog = PostgresCatalog(database)
+        catalog = Catalog(database)
         catalog.remove(sorted(catalog.known()))
         catalog.close()
-        self.assert_columns_are_true(lambda: PostgresCatalog(database, shared_products=["shared"]), **history)
+        self.assert_columns_are_true(lambda: Catalog(database, shared_products=["shared"]), **history)
 
 
 def test_columns_take_up_what_another_server_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,27 +130,28 @@ def test_a_closed_catalog_says_so(tmp_path: Path) -> None:
 
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     catalog = opened(tmp_path)
-    with catalog._database.transaction() as connection:
-        connection.execute("UPDATE schema_version SET version = 99")
+    with catalog._database.write() as session:
+        session.rows("UPDATE schema_version SET version = 99")
     catalog.close()
     with pytest.raises(SetupError, match="Update Librarian"):
         opened(tmp_path)
 
 
-def test_texts_stored_by_an_older_format_get_the_keys_that_would_be_written(tmp_path: Path) -> None:
-    catalog = opened(tmp_path)
-    (stored,) = catalog.put([result(document(text="Straße, 東京, naïve \U0001f600 and so on"))])
-    ids = np.array(stored.chunk_ids)
-    written = catalog.columns().text_of(ids).tolist()
-    with catalog._database.transaction() as connection:
-        connection.execute("ALTER TABLE chunks DROP COLUMN text_key")
-        connection.execute("ALTER TABLE documents DROP COLUMN names, DROP COLUMN links, DROP COLUMN included")
-        connection.execute("UPDATE schema_version SET version = 3")
+def test_tables_of_an_older_format_are_made_anew_and_embeddings_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog, cache = opened(tmp_path), EmbeddingCache(postgres.database(tmp_path))
+    catalog.put([result(document())])
+    cache.put("m", {"h": np.ones(4, np.float32)})
     catalog.close()
-    catalog = opened(tmp_path)
-    assert catalog.columns().text_of(ids).tolist() == written
-    assert all(written)
-    catalog.close()
+    cache.close()
+    monkeypatch.setattr("librarian.storage.postgres.database.VERSION", VERSION + 1)
+    again, cache = opened(tmp_path), EmbeddingCache(postgres.database(tmp_path))
+    assert again.known() == {}
+    assert again.identity != catalog.identity
+    assert cache.get("m", ["h"]).keys() == {"h"}
+    again.close()
+    cache.close()
 
 
 def test_an_unknown_text_search_configuration_names_the_known_ones(tmp_path: Path) -> None:

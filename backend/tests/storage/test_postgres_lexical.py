@@ -16,7 +16,7 @@ import pytest
 
 from librarian.models import Filters
 from librarian.storage.base import KeywordIndex
-from librarian.storage.postgres.catalog import PostgresCatalog
+from librarian.storage.catalog import Catalog
 from librarian.storage.postgres.keyword_index import PostgresKeywordIndex
 from tests import postgres
 from tests.contracts.catalog_contract import result
@@ -80,7 +80,7 @@ def test_made_for_another_catalog_it_is_emptied(tmp_path: Path) -> None:
 
 def test_with_a_catalog_of_the_same_database_one_commit_shows_both(tmp_path: Path) -> None:
     database = postgres.database(tmp_path)
-    catalog, index = PostgresCatalog(database), PostgresKeywordIndex(database)
+    catalog, index = Catalog(database), PostgresKeywordIndex(database)
     with catalog.transaction():
         catalog.put([result(SOME)])
         index.put([(1, 1, SOME, entry("apple"))])

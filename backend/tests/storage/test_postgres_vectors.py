@@ -14,12 +14,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pgvector import HalfVector
 
 from librarian.errors import SetupError, Unavailable
 from librarian.models import Filters, Selection
-from librarian.storage.postgres.catalog import PostgresCatalog
+from librarian.storage.catalog import Catalog
+from librarian.storage.embedding_cache import EmbeddingCache
 from librarian.storage.postgres.database import Database
-from librarian.storage.postgres.embedding_cache import PostgresEmbeddingCache
 from librarian.storage.postgres.keyword_index import PostgresKeywordIndex
 from librarian.vector_stores import pgvector
 from librarian.vector_stores.base import VectorStore
@@ -54,20 +55,17 @@ class TestPgVectorStore(VectorStoreContract):
 def database(tmp_path: Path) -> Iterator[Database]:
     database = postgres.database(tmp_path).join()
     yield database
-    database.leave()
+    database.close()
 
 
-def test_vectors_lie_in_their_rows_on_a_server_that_cannot_be_told_so_while_a_table_is_made(database: Database) -> None:
+def test_vectors_lie_in_their_rows(database: Database) -> None:
     store = PgVectorStore(database, "m", 32)
-    making = store._create()["table"].as_string().partition("ALTER")[0]
-    assert "CREATE TABLE" in making
-    assert "STORAGE" not in making  # PostgreSQL 15 takes it for a mistake
 
     def kept_inline() -> bool:
         with database.snapshot() as connection:
             row = connection.execute(
                 "SELECT attstorage FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'vector'",
-                (store._table,),
+                (store.table,),
             ).fetchone()
         return row is not None and row[0] in ("p", b"p")
 
@@ -118,9 +116,9 @@ def test_through_the_graph_filters_keep_their_recall(database: Database, monkeyp
             assert recall_at(store, ids, rows, questions, 50, by_chunk) >= 0.95
             assert recall_at(store, ids, rows, questions, 50, by_value) >= 0.95
         with store._database.snapshot() as connection:
-            plan = connection.execute(
-                store._of("EXPLAIN " + pgvector._NEAR), {"question": str(rows[0].tolist()), "limit": 9}
-            )
+            near = pgvector._NEAR.format(table=store.table, condition="true")
+            given: dict[str, object] = {"question": HalfVector(rows[0]), "limit": 9}
+            plan = connection.execute(f"EXPLAIN {near}".encode(), given)
             assert "_near" in str(plan.fetchall())
         store.close()
     finally:
@@ -165,8 +163,8 @@ def test_what_is_loaded_at_once_is_found_like_what_was_put_row_by_row(
     assert other.load([]) == other.count() == 0
     with other._database.connection() as connection:
         statement = "SELECT indexname FROM pg_indexes WHERE tablename = %s AND schemaname = current_schema()"
-        indexes = {name for (name,) in connection.execute(statement, (other._table,))}
-    assert {other._names["by_vector"], other._names["by_product"]} < indexes
+        indexes = {name for (name,) in connection.execute(statement, (other.table,))}
+    assert {f"{other.table}_near", f"{other.table}_product"} < indexes
     one.close()
     other.close()
 
@@ -183,7 +181,7 @@ def test_a_load_that_fails_leaves_the_store_as_it_was(database: Database) -> Non
 
 
 def test_the_sql_function_finds_by_both_legs(database: Database) -> None:
-    catalog = PostgresCatalog(database)
+    catalog = Catalog(database)
     lexical = PostgresKeywordIndex(database)
     store = PgVectorStore(database, "m", 4)
     texts = {"ray/api/a.md": "running pods", "ray/api/b.md": "nothing here", "kubernetes/api/c.md": "pods and nodes"}
@@ -219,7 +217,7 @@ def test_the_sql_function_finds_by_both_legs(database: Database) -> None:
 
 
 def test_the_archive_gives_back_what_it_was_given(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    archive = PostgresEmbeddingCache(database)
+    archive = EmbeddingCache(database)
     rows = clustered(30, 16)
     archive.put("m", {f"h{n}": row for n, row in enumerate(rows)})
     archive.put("m", {"h0": rows[1]})
@@ -231,7 +229,7 @@ def test_the_archive_gives_back_what_it_was_given(database: Database, monkeypatc
     assert (archive.count(), archive.count("m"), archive.count("x")) == (31, 30, 0)
     assert archive.models() == ["m", "n"]
     assert archive.get("x", ["h0"]) == {}
-    monkeypatch.setattr("librarian.storage.postgres.embedding_cache.SCANNED", 7)
+    monkeypatch.setattr("librarian.storage.postgres.database._STREAMED", 7)
     wanted = {f"h{n}" for n in range(0, 60, 2)}
     scanned = {name: row for names, rows in archive.scan("m", wanted) for name, row in zip(names, rows, strict=True)}
     assert scanned.keys() == archive.get("m", sorted(wanted)).keys()
@@ -247,7 +245,7 @@ def test_the_archive_gives_back_what_it_was_given(database: Database, monkeypatc
 
 def test_the_archive_drops_what_was_not_used_for_long(database: Database) -> None:
     today = date(2026, 3, 1)
-    archive = PostgresEmbeddingCache(database, today=lambda: today)
+    archive = EmbeddingCache(database, today=lambda: today)
     rows = clustered(100, 4)
     archive.put("m", {f"h{n:02}": row for n, row in enumerate(rows)})
     assert archive.prune("unknown", set()) == 0

@@ -72,7 +72,7 @@ def test_vectors_come_back_with_unit_length_and_float16_precision(archive: Sqlit
 def test_a_scan_finds_what_looking_up_finds(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, kept: int, at_once: int, every: int
 ) -> None:
-    monkeypatch.setattr("librarian.storage.embedding_cache.SCANNED", at_once)
+    monkeypatch.setattr("librarian.storage.sqlite._STREAMED", at_once)
     archive = SqliteEmbeddingCache(tmp_path_factory.mktemp("archive") / "vectors.sqlite")
     archive.put("other", vectors("h1", "h2", dimension=4))
     archive.put("m", vectors(*(f"h{number}" for number in range(kept))))
@@ -117,8 +117,10 @@ def test_the_same_hash_is_kept_once_with_its_last_vector(archive: SqliteEmbeddin
 def test_vectors_survive_closing(archive: SqliteEmbeddingCache) -> None:
     archive.put("m", vectors("a", "b"))
     archive.close()
-    assert archive.get("m", ["a", "b"]).keys() == {"a", "b"}
-    assert not archive.recreated
+    again = SqliteEmbeddingCache(archive.path)
+    assert again.get("m", ["a", "b"]).keys() == {"a", "b"}
+    assert not again.recreated
+    again.close()
 
 
 def test_a_vector_that_cannot_be_one_is_refused_and_nothing_of_its_batch_is_kept(archive: SqliteEmbeddingCache) -> None:
@@ -198,8 +200,9 @@ def test_pruning_gives_the_space_back(archive: SqliteEmbeddingCache) -> None:
     archive.put("m", vectors(*(str(n) for n in range(2000)), dimension=384))
     archive.close()
     before = archive.path.stat().st_size
-    assert archive.prune("m", {"0"}) == 1999
-    archive.close()
+    again = SqliteEmbeddingCache(archive.path)
+    assert again.prune("m", {"0"}) == 1999
+    again.close()
     assert archive.path.stat().st_size < before / 10
 
 
@@ -224,10 +227,12 @@ def test_damage_found_while_reading_starts_a_new_file(archive: SqliteEmbeddingCa
     data = bytearray(archive.path.read_bytes())
     data[4096:] = b"\xa5" * (len(data) - 4096)
     archive.path.write_bytes(data)
-    assert archive.get("m", ["1"]) == {}
-    assert archive.recreated
-    archive.put("m", vectors("a"))
-    assert archive.count() == 1
+    again = SqliteEmbeddingCache(archive.path)
+    assert again.get("m", ["1"]) == {}
+    assert again.recreated
+    again.put("m", vectors("a"))
+    assert again.count() == 1
+    again.close()
 
 
 def test_a_file_of_a_later_format_is_set_aside(tmp_path: Path) -> None:
@@ -249,7 +254,7 @@ def test_a_place_that_cannot_be_written_is_unavailable_with_a_remedy(tmp_path: P
 
 def test_a_failed_write_leaves_the_archive_as_it_was(archive: SqliteEmbeddingCache) -> None:
     archive.put("m", vectors("a"))
-    with pytest.raises(Unavailable):
+    with pytest.raises(sqlite3.IntegrityError):
         archive.put("n", {"b": np.ones(4, np.float32), None: np.ones(4, np.float32)})  # type: ignore[dict-item]
     assert archive.count() == 1
     archive.put("n", vectors("b", dimension=4))

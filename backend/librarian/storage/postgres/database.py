@@ -1,4 +1,4 @@
-"""A PostgreSQL database as the shelves see it: connections, transactions, news, and errors told in sentences.
+"""A PostgreSQL database as a `Database`: connections, transactions, the tables' version, and errors explained.
 
 Every value reaches the server as a parameter; names of schemas and tables are quoted by psycopg. A connection that
 broke is replaced at its next use, so that a restart of the server costs the calls under way and nothing else.
@@ -9,30 +9,78 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
+import re
 import threading
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from ...errors import SetupError, Unavailable
-from ...vector_stores.sqlite_vec import missing
-from . import schema as migrations
+from ...errors import SetupError, Unavailable, missing_extra
+from ...text.characters import without
+from ..database import Session
+from ..schema import CATALOG, EMBEDDING_CACHE, VERSION, Dialect, tables_for
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 CONNECTIONS: Final = 20
 WRITING: Final = "writing"  #: the lock that transactions share while they commit
-_SPARE: Final = 6  # connections that snapshots leave to whoever needs one for a moment
+_SPARE: Final = 6  #: connections that read transactions leave to writers
 _WAIT_S: Final = 10.0
-_SILENT_S: Final = 1.0  # where the server was away the last time: whoever asks meanwhile isn't kept
+_SILENT_S: Final = 1.0  #: how long a call waits for a server that was away the last time
 #: Seconds after which the server takes a machine that fell silent for dead, and frees what it had locked.
 _KEEPALIVE: Final = {"tcp_keepalives_idle": 10, "tcp_keepalives_interval": 5, "tcp_keepalives_count": 3}
+_STREAMED: Final = 1024  #: rows per batch
+_UNSTORABLE: Final = re.compile("[\ud800-\udfff\0]")  # half surrogates, and what PostgreSQL's texts can't hold
+
+# text that is ordered by bytes, whatever the database's own order; texts of any length have a hash index
+_DIALECT: Final = Dialect("bigint PRIMARY KEY", 'text COLLATE "C"', "bytea", "", "USING hash")
+
+
+@cache
+def _translated(statement: str) -> str:
+    return statement.replace("AMONG ?", "= ANY(%s)").replace("?", "%s")
+
+
+def _storable(value: object) -> object:
+    if isinstance(value, list):
+        return [_storable(one) for one in value]
+    return value.replace("\0", "\ufffd") if isinstance(value, str) else value
+
+
+class PostgresSession:
+    """A `Session` over a connection that is in a transaction."""
+
+    def __init__(self, connection: Connection[Any], channel: str) -> None:
+        self._connection, self._channel = connection, channel
+
+    def rows(self, statement: str, *values: object) -> list[Any]:
+        """All rows that a statement returns."""
+        cursor = self._connection.execute(_translated(statement).encode(), [_storable(value) for value in values])
+        return cursor.fetchall() if cursor.description else []
+
+    def many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
+        """Execute the statement for each row of values, without waiting for each answer."""
+        self._connection.cursor().executemany(_translated(statement).encode(), rows)
+
+    def stream(self, statement: str, *values: object) -> Iterator[list[Any]]:
+        """The rows that a statement returns, in batches that a cursor on the server gives."""
+        with self._connection.cursor(name="stream") as cursor:
+            cursor.execute(_translated(statement).encode(), [_storable(value) for value in values])
+            while rows := cursor.fetchmany(_STREAMED):
+                yield rows
+
+    def notify(self, generation: int) -> None:
+        """Tell other servers, after the commit, that there is a new generation."""
+        self._connection.execute("SELECT pg_notify(%s, %s)", (self._channel, str(generation)))
 
 
 class Database:
-    """One library's schema. Parts that use it call `join` and `leave`; the last to leave closes the connections.
+    """One library's schema. Parts that use it call `join` and `close`; the last to leave closes the connections.
 
     Args:
         url: `postgresql://user:password@host/name`.
@@ -54,10 +102,11 @@ class Database:
         wait_s: float = _WAIT_S,
     ) -> None:
         try:
+            import pgvector  # noqa: F401
             import psycopg
             from psycopg_pool import ConnectionPool
         except ImportError as error:
-            raise missing("postgres", error) from error
+            raise missing_extra("postgres", error) from error
         self.schema = schema
         self.text_search = text_search
         self._url = url
@@ -66,12 +115,13 @@ class Database:
         self._here = threading.local()
         self._snapshots = threading.BoundedSemaphore(max(1, connections - _SPARE))
         self._wait_s = wait_s
+        self.damage = ""  # PostgreSQL reports damage itself, as an error of the query
         self._silent = False  #: whether the last who waited waited for a server that takes no connection
         self._failed = 0  #: tries to connect that had failed by then
         self._pool: ConnectionPool[Connection[Any]] | None = None
         try:
             with psycopg.connect(url, autocommit=True, connect_timeout=int(wait_s)) as connection:
-                migrations.migrate(connection, schema, text_search)
+                _prepare(connection, schema, text_search)
         except psycopg.errors.InvalidSchemaName as error:
             raise SetupError(f"PostgreSQL: {_first(error)}.", hint="Set storage.database_schema.") from error
         except psycopg.Error as error:
@@ -101,13 +151,38 @@ class Database:
             self._users += 1
         return self
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """One part fewer; the last one closes all connections."""
         with self._users_lock:
             self._users -= 1
             pool, self._pool = (self._pool, None) if self._users <= 0 else (None, self._pool)
         if pool is not None:
             pool.close()
+
+    # -- as a `Database` -------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Session]:
+        """A read transaction."""
+        with self.snapshot() as connection:
+            yield PostgresSession(connection, self.channel)
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[Session]:
+        """A write transaction, undone where the block fails; within one of the same thread, a part of that."""
+        with self.transaction() as connection:
+            yield PostgresSession(connection, self.channel)
+
+    def storable(self, value: T) -> T:
+        """The value with U+FFFD for NUL and half surrogates."""
+        return without(_UNSTORABLE, value)
+
+    def inconsistencies(self, session: Session) -> list[str]:
+        """Nothing: PostgreSQL reports damage itself."""
+        return []
+
+    def compact(self) -> None:
+        """Nothing to do: autovacuum gives space back."""
 
     # -- transactions ----------------------------------------------------------------------------------------------
 
@@ -203,8 +278,10 @@ class Database:
             ) from error
 
     def _configure(self, connection: Connection[Any]) -> None:
+        from pgvector.psycopg import register_vector
         from psycopg import sql
 
+        register_vector(connection)
         search_path = sql.SQL("SET search_path TO {}, public").format(sql.Identifier(self.schema))
         kept = [sql.SQL("SET {} TO {}").format(sql.Identifier(name), sql.Literal(n)) for name, n in _KEEPALIVE.items()]
         connection.execute(sql.SQL("; ").join([search_path, *kept]))
@@ -213,7 +290,7 @@ class Database:
 
     def lock_key(self, purpose: str) -> int:
         """The number of an advisory lock of this library: the first 63 bits of a hash."""
-        return migrations.lock_key(self.schema, purpose)
+        return _lock_key(self.schema, purpose)
 
     @property
     def channel(self) -> str:
@@ -225,3 +302,51 @@ def _first(error: BaseException) -> str:
     """The first line of an error, without its full stop."""
     lines = str(error).strip().splitlines()
     return (lines[0] if lines else type(error).__name__).rstrip(".")
+
+
+def _lock_key(schema: str, purpose: str) -> int:
+    return int.from_bytes(hashlib.sha256(f"librarian/{schema}/{purpose}".encode()).digest()[:8], "big") >> 1
+
+
+#: The catalog's and the keyword index's tables, of any earlier version.
+_DERIVED: Final = (
+    "meta, changes, documents, archives, texts, emails, mail_ids, chunks, windows, embedded_models, failures, entries"
+)
+
+
+def _prepare(connection: Connection[Any], schema: str, text_search: str) -> None:
+    """Make the schema's tables; those of an older version are dropped, but for the embedding cache.
+
+    Raises `SetupError` where a newer version made them: other servers may use it."""
+    from psycopg import sql
+
+    from . import keyword_index
+
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_lock_key(schema, "migration"),))
+        # making an extension that exists already takes rights that a plain user lacks
+        if connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone() is None:
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
+        connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
+        connection.execute(sql.SQL("SET LOCAL search_path TO {}, public").format(sql.Identifier(schema)))
+        connection.execute("CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)")
+        row = connection.execute("SELECT version FROM schema_version").fetchone()
+        version = row[0] if row else 0
+        if version > VERSION:
+            raise SetupError(
+                f"The schema {schema} has format {version}; this Librarian uses format {VERSION}.",
+                hint="Update Librarian, or choose another schema with storage.database_schema.",
+            )
+        if version < VERSION:
+            cached = connection.execute("SELECT to_regclass('vectors')").fetchone() != (None,)
+            if version:
+                logger.warning("the schema %s has format %d: its documents are read again", schema, version)
+                older = "" if cached else ", models, archive, archive_models"  # before the cache had its present tables
+                connection.execute("DROP FUNCTION IF EXISTS hybrid_search_chunks")
+                connection.execute(f"DROP TABLE IF EXISTS {_DERIVED}{older} CASCADE".encode())
+            cache_tables = [] if cached else tables_for(_DIALECT, EMBEDDING_CACHE)
+            for statement in (*tables_for(_DIALECT, CATALOG), *keyword_index.TABLES, *cache_tables):
+                connection.execute(statement.encode())
+            connection.execute("DELETE FROM schema_version")
+            connection.execute("INSERT INTO schema_version VALUES (%s)", (VERSION,))
+        keyword_index.use_language(connection, text_search)

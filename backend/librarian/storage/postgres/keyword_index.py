@@ -1,80 +1,142 @@
 """Which chunks hold which words, by PostgreSQL's full-text search.
 
-The database keeps a `tsvector` of each entry (title, headings, path and body as weights A to D) with a GIN index.
-An entry's score is made of `ts_rank` in its 0–1 form (normalisation 32: rank / (rank + 1)), of whether the entry holds
-all that `websearch_to_tsquery` asks for, and of the share of the question's identifiers that it holds. Unlike BM25 it
-knows nothing of how rare a word is, so that the learned ranker, which reads BM25 per field, isn't used with it.
+The database keeps a `tsvector` of each entry (title, headings, path and body as weights A to D) with a GIN index. An
+entry's score is made of `ts_rank` in its 0–1 form (normalisation 32: rank / (rank + 1)), of whether the entry holds all
+that `websearch_to_tsquery` asks for, and of the share of the question's identifiers that it holds. Unlike BM25 it knows
+nothing of how rare a word is, so the learned ranker, which reads BM25 per field, isn't used with it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...errors import Unavailable
+from ...errors import SetupError, Unavailable
 from ...models import FEATURES, AnalyzedQuery, Document, Ids, KeywordEntry, Ranking, Selection, Vector
 from ..keyword_schema import FieldWeights
-from .database import Database
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
-#: The columns that a name may choose: nothing else of a selection gets into a statement.
-COLUMNS = {name: name for name in ("product", "component", "file_type", "doc_type", "language", "kind")}
-FEW = 2_000  #: chunks that are sent by number; more are sent as a bit mask
+    from .database import Database
+
+logger = logging.getLogger(__name__)
+
+TABLES: Final = (
+    """CREATE TABLE entries (
+        chunk_id bigint PRIMARY KEY,
+        doc_id bigint NOT NULL,
+        title text NOT NULL,
+        headings text NOT NULL,
+        path text NOT NULL,
+        body text NOT NULL,
+        names text[] NOT NULL)""",
+    "CREATE INDEX entries_by_document ON entries (doc_id)",
+    "CREATE INDEX entries_by_name ON entries USING gin (names)",
+    "CREATE TABLE IF NOT EXISTS vector_tables (model text PRIMARY KEY, name text NOT NULL UNIQUE)",
+)
+
+#: For other programs. Vectors of the model in use lie in the table that `vector_tables` names.
+_SEARCH_FUNCTION: Final = """
+CREATE FUNCTION hybrid_search_chunks(
+    query_embedding vector, query_text text, match_count integer DEFAULT 10, source_filter text DEFAULT NULL)
+RETURNS TABLE (chunk_id bigint, file_path text, product text, content text,
+    similarity double precision, text_rank double precision, combined_score double precision, match_type text)
+LANGUAGE plpgsql STABLE SET search_path FROM CURRENT SET librarian.text_search FROM CURRENT AS $body$
+DECLARE
+    windows_table text;
+    asked tsquery := websearch_to_tsquery(current_setting('librarian.text_search')::regconfig, query_text);
+BEGIN
+    SELECT t.name INTO windows_table
+    FROM vector_tables t JOIN meta m ON m.key = 'model' AND m.value = t.model;
+    IF windows_table IS NULL THEN
+        RAISE EXCEPTION 'No vectors lie in this database' USING
+            HINT = 'They do where vector_db.store is pgvector, once passages are embedded.';
+    END IF;
+    RETURN QUERY EXECUTE format($query$
+        WITH by_meaning AS (
+            SELECT w.id / 64 AS chunk, max(1 - (w.vector <=> $1::halfvec)) AS cosine
+            FROM (SELECT v.id, v.vector FROM %I v
+                  WHERE $4::text IS NULL OR v.product = $4
+                  ORDER BY v.vector <=> $1::halfvec LIMIT 100) w
+            GROUP BY 1 HAVING max(1 - (w.vector <=> $1::halfvec)) >= 0.05),
+        by_words AS (
+            SELECT e.chunk_id AS chunk, ts_rank(e.search, $2, 32)::double precision AS rank
+            FROM entries e JOIN documents d ON d.id = e.doc_id
+            WHERE e.search @@ $2 AND ($4::text IS NULL OR d.product = $4)
+            ORDER BY rank DESC, e.chunk_id LIMIT 100),
+        found AS (
+            SELECT coalesce(m.chunk, t.chunk) AS chunk,
+                coalesce(m.cosine, 0)::double precision AS cosine,
+                coalesce(t.rank, 0) AS rank,
+                CASE WHEN t.chunk IS NULL THEN 'vector' WHEN m.chunk IS NULL THEN 'text' ELSE 'both' END AS kind
+            FROM by_meaning m FULL JOIN by_words t ON t.chunk = m.chunk)
+        SELECT c.id, d.file_path::text, d.product::text, c.text, f.cosine, f.rank,
+            0.7 * f.cosine + 0.3 * f.rank, f.kind
+        FROM found f JOIN chunks c ON c.id = f.chunk JOIN documents d ON d.id = c.doc_id
+        ORDER BY 7 DESC, 1 LIMIT $3
+    $query$, windows_table) USING query_embedding, asked, match_count, source_filter;
+END $body$
+"""
+
+FEW: Final = 2_000  #: chunks that are sent by number; more are sent as a bit mask
+_LABELS: Final = {"body": "D", "path": "C", "headings": "B", "title": "A"}  # in the order of ts_rank's weights
+_PHRASED: Final = ("D", "B", "A")
+_SAMPLE: Final = 2_000  # entries that a word's neighbours are gathered from
+_COUNTED: Final = 500  # chunks that hold a word; beyond, it is frequent, and how frequent no longer matters
+_LOOSE: Final = "to_tsquery(%(language)s::regconfig, %(loose)s)"
+_STRICT: Final = "websearch_to_tsquery(%(language)s::regconfig, %(text)s)"
+_DEMANDED: Final = "to_tsquery(%(language)s::regconfig, %(demanded)s)"
+_ADMITTED: Final = f"(numnode({_DEMANDED}) = 0 OR e.search @@ {_DEMANDED})"
+_MATCHING: Final = f"(e.search @@ {_LOOSE} OR e.names && %(names)s::text[])"
+_NAMED: Final = """(SELECT count(*) FROM unnest(%(names)s::text[]) AS asked (name) WHERE asked.name = ANY(e.names))
+    / greatest(cardinality(%(names)s::text[]), 1)::double precision"""
+_RANK: Final = f"ts_rank(%({{weights}})s::real[], e.search, {_LOOSE}, 32)::double precision"
 
 
-def by_chunk(selection: Selection, column: str) -> tuple[str, Mapping[str, object]]:
-    """(condition, its parameters) on `column`, an expression that gives a chunk's id.
+def use_language(connection: Connection[Any], text_search: str) -> None:
+    """Let the database keep a `tsvector` of every entry in that configuration; where it was another, anew."""
+    from psycopg import sql
 
-    A mask is sent as bits, so that a million chunks are 125 KB and each row's test is one look.
-    """
-    mask = selection.mask
-    if mask is None:
-        return "true", {}
-    inside = np.flatnonzero(mask)
-    if inside.size <= FEW:
-        return f"{column} = ANY(%(chunks)s::bigint[])", {"chunks": inside.tolist()}
-    bits = np.packbits(mask, bitorder="little").tobytes()
-    return (
-        f"{column} < %(mask_size)s AND get_bit(%(mask)s::bytea, {column}) = 1",
-        {"mask_size": int(mask.size), "mask": bits},
+    row = connection.execute("SELECT value FROM meta WHERE key = 'text_search'").fetchone()
+    if row is not None and row[0] == text_search:
+        return
+    if connection.execute("SELECT 1 FROM pg_ts_config WHERE cfgname = %s", (text_search,)).fetchone() is None:
+        known = connection.execute("SELECT string_agg(cfgname, ', ' ORDER BY cfgname) FROM pg_ts_config").fetchone()
+        raise SetupError(
+            f"PostgreSQL has no text search configuration {text_search!r}.",
+            hint=f"Set storage.text_search to one of: {known[0] if known else ''}.",
+        )
+    if row is not None:
+        logger.warning("storage.text_search is %s now: the keyword index is computed again", text_search)
+    language = sql.Literal(text_search)
+    vector = sql.SQL(" || ").join(
+        sql.SQL("setweight(to_tsvector({}::regconfig, {}), {})").format(language, sql.Identifier(name), label)
+        for name, label in _LABELS.items()
     )
-
-
-def by_value(selection: Selection) -> tuple[str, Mapping[str, object]]:
-    """(condition, its parameters) on a vector table's own columns, for selections that values alone make."""
-    conditions: list[str] = []
-    given: dict[str, object] = {}
-    for name, values in selection.allowed.items():
-        operator = "tags && %(tags)s::text[]" if name == "tags" else f"{COLUMNS[name]} = ANY(%({name})s::text[])"
-        conditions.append(operator)
-        given[name] = list(values)
-    if selection.modified is not None:
-        conditions.append("modified BETWEEN %(modified_low)s AND %(modified_high)s")
-        given |= {"modified_low": selection.modified[0], "modified_high": selection.modified[1]}
-    return " AND ".join(conditions) or "true", given
-
-
-_LABELS = {"body": "D", "path": "C", "headings": "B", "title": "A"}  # in the order of ts_rank's weights
-_PHRASED = ("D", "B", "A")
-_SAMPLE = 2_000  # entries that a word's neighbours are gathered from
-_COUNTED = 500  # chunks that hold a word; beyond, it is frequent, and how frequent no longer matters
-
-_INSERT = """INSERT INTO entries (chunk_id, doc_id, title, headings, path, body, names)
-             VALUES (%s, %s, %s, %s, %s, %s, %s)"""
+    connection.execute("ALTER TABLE entries DROP COLUMN IF EXISTS search")
+    connection.execute(
+        sql.SQL("ALTER TABLE entries ADD COLUMN search tsvector GENERATED ALWAYS AS ({}) STORED").format(vector)
+    )
+    connection.execute("CREATE INDEX entries_by_word ON entries USING gin (search)")
+    connection.execute("DROP FUNCTION IF EXISTS hybrid_search_chunks")
+    # no function setting can be FROM CURRENT before it is set
+    connection.execute(sql.SQL("SET LOCAL librarian.text_search TO {}").format(language))
+    connection.execute(_SEARCH_FUNCTION.encode())
+    _set_meta(connection, "text_search", text_search)
 
 
 class PostgresKeywordIndex:
-    """`protocols.KeywordIndex` in the table `entries`.
+    """A `KeywordIndex` in the table `entries`.
 
-    `identity` names the catalog that this is a projection of: an index made for another one is emptied when opened.
-    `note` is said with every answer, since it ranks otherwise than the keyword index on one machine does.
+    `identity` names the catalog that this belongs to: an index made for another one is emptied when opened. `note` is
+    given with every ranking, since it ranks otherwise than the keyword index on one machine does.
     """
 
     def __init__(self, database: Database, *, identity: str = "", note: str = "") -> None:
@@ -97,36 +159,34 @@ class PostgresKeywordIndex:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def put(self, items: Iterable[tuple[int, int, Document, KeywordEntry]]) -> None:
-        """(chunk id, document id, its document, its entry); visible after `commit`.
-
-        Adds: what an id held before must be deleted first (in the same commit is fine).
-        """
-        rows = [
+        """(chunk id, document id, its document, its entry); visible after `commit`. Adds: what an id held before must
+        be deleted first (in the same commit is fine)."""
+        rows = (
             (chunk_id, doc_id, *map(_plain, (entry.title, entry.headings, entry.path, entry.body)), _names(entry))
             for chunk_id, doc_id, _, entry in items
-        ]
+        )
+        statement = "INSERT INTO entries (chunk_id, doc_id, title, headings, path, body, names) VALUES"
         with self._writing() as connection:
-            connection.cursor().executemany(_INSERT, rows)
+            connection.cursor().executemany(f"{statement} (%s, %s, %s, %s, %s, %s, %s)".encode(), rows)
 
     def delete(self, doc_ids: Iterable[int]) -> None:
         """Drop all entries of these documents; visible after `commit`."""
-        doomed = [int(number) for number in doc_ids]
-        if doomed:
-            with self._writing() as connection:
-                connection.execute("DELETE FROM entries WHERE doc_id = ANY(%s)", (doomed,))
+        self._delete("doc_id", doc_ids)
 
     def delete_chunks(self, chunk_ids: Iterable[int]) -> None:
         """Drop single entries; visible after `commit`."""
-        doomed = [int(number) for number in chunk_ids]
-        if doomed:
+        self._delete("chunk_id", chunk_ids)
+
+    def _delete(self, column: str, ids: Iterable[int]) -> None:
+        if doomed := [int(number) for number in ids]:
             with self._writing() as connection:
-                connection.execute("DELETE FROM entries WHERE chunk_id = ANY(%s)", (doomed,))
+                connection.execute(f"DELETE FROM entries WHERE {column} = ANY(%s)".encode(), (doomed,))
 
     def commit(self, generation: int) -> None:
         """Make what was put and deleted visible, and remember the catalog's generation.
 
-        In a transaction of the catalog that is at its end, with all that it holds. Raises `Unavailable` where it can't
-        be written; searches go on with what was committed before.
+        Within a transaction of the catalog, with all that it holds, at its end. Raises `Unavailable` where it can't be
+        written; searches go on with what was committed before.
         """
         with self._lock:
             with self._writing() as connection:
@@ -134,7 +194,7 @@ class PostgresKeywordIndex:
                 if connection is self._writer:
                     self._database.about_to_commit(connection)
                     connection.execute("COMMIT")
-            self._end()
+            self.rollback()
 
     def clear(self) -> None:
         """Drop everything, at once."""
@@ -146,63 +206,51 @@ class PostgresKeywordIndex:
     def rollback(self) -> None:
         """Forget what was put and deleted since the last commit."""
         with self._lock:
-            self._end()
+            stack, writer, self._open, self._writer = self._open, self._writer, None, None
+            if stack is not None and writer is not None:
+                if not (writer.broken or writer.closed):
+                    writer.rollback()
+                stack.close()
 
     def close(self) -> None:
         """Let go of the database; what isn't committed is lost."""
         with self._lock:
             if not self._closed:
-                self._end()
+                self.rollback()
                 self._closed = True
-                self._database.leave()
+                self._database.close()
 
     # -- searching -------------------------------------------------------------------------------------------------
 
     def search(self, query: AnalyzedQuery, selection: Selection, limit: int) -> Ranking:
-        """Best chunks by score, ties by id; the score is in 0–1 and told as both `raw` and `scores`."""
+        """Best chunks by score, ties by id; the score is in 0–1 and given as both `raw` and `scores`."""
         started = time.perf_counter()
         terms = _terms(query)
         if limit < 1 or not (terms or query.identifiers) or (selection.mask is not None and not selection.count):
             self._check_open()
             return Ranking("keyword", (), (), ())
         passing, chosen = by_chunk(selection, "e.chunk_id")
-        demanded = _demands(query)
-        statement = f"""
-            SELECT e.chunk_id, {self._score(query)} AS score
-            FROM entries e
-            WHERE (e.search @@ {_LOOSE} OR e.names && %(names)s::text[])
-              AND {_ADMITTED} AND {passing}
-            ORDER BY score DESC, e.chunk_id LIMIT %(limit)s"""
-        given = {**self._given(query, terms), **chosen, "demanded": demanded, "limit": limit}
-        with self._reading() as connection:
-            rows = connection.execute(statement, given).fetchall()
+        statement = f"""SELECT e.chunk_id, {_score(query)} AS score FROM entries e
+            WHERE {_MATCHING} AND {_ADMITTED} AND {passing} ORDER BY score DESC, e.chunk_id LIMIT %(limit)s"""
+        given = {**self._given(query, terms), **chosen, "demanded": _demands(query), "limit": limit}
+        rows = self._rows(statement, given)
         ids, scores = tuple(int(row[0]) for row in rows), tuple(float(row[1]) for row in rows)
         return Ranking("keyword", ids, scores, scores, reason=self._note, ms=(time.perf_counter() - started) * 1000)
 
     def features(self, query: AnalyzedQuery, chunk_ids: Ids, names: Collection[str] = FEATURES) -> dict[str, Vector]:
-        """Scores of given chunks: each of `names` → array in the order of `chunk_ids`.
-
-        `bm25` is what `search` gives as `scores`; `body`, `title`, `headings`, `path` are `ts_rank` of those fields
-        alone; `identifiers` is the share of the query's identifiers that the chunk holds. Demands (phrases, exclusions)
-        are left aside.
-        """
+        """Scores of given chunks, as `KeywordIndex.features` names them; `body`, `title`, `headings` and `path` are
+        `ts_rank` of those fields alone."""
         order = np.asarray(chunk_ids, dtype=np.int64).tolist()
         every = ("bm25", *_LABELS, "identifiers")
         terms = _terms(query)
         rows: list[tuple[Any, ...]] = []
         self._check_open()
         if order and (terms or query.identifiers):
-            alone = ", ".join(
-                f"ts_rank(%(only_{name})s::real[], e.search, {_LOOSE}, 32)::double precision" for name in _LABELS
-            )
-            statement = f"""
-                SELECT e.chunk_id,
-                    CASE WHEN e.search @@ {_LOOSE} OR e.names && %(names)s::text[] THEN {self._score(query)} ELSE 0 END,
-                    {alone}, {_NAMED}
+            alone = ", ".join(_RANK.format(weights=f"only_{name}") for name in _LABELS)
+            statement = f"""SELECT e.chunk_id, CASE WHEN {_MATCHING} THEN {_score(query)} ELSE 0 END, {alone}, {_NAMED}
                 FROM entries e WHERE e.chunk_id = ANY(%(chunks)s)"""
-            only = {f"only_{name}": [1.0 if other == name else 0.0 for other in _LABELS] for name in _LABELS}
-            with self._reading() as connection:
-                rows = connection.execute(statement, {**self._given(query, terms), **only, "chunks": order}).fetchall()
+            only = {f"only_{name}": [float(other == name) for other in _LABELS] for name in _LABELS}
+            rows = self._rows(statement, {**self._given(query, terms), **only, "chunks": order})
         found = {row[0]: row[1:] for row in rows}
         nothing = (0.0,) * len(every)
         table = np.array([found.get(number, nothing) for number in order], dtype=np.float32).reshape(-1, len(every))
@@ -210,13 +258,9 @@ class PostgresKeywordIndex:
 
     def admitted(self, query: AnalyzedQuery, chunk_ids: Ids) -> Ids:
         """Those of these chunks that hold all quoted phrases of the query and nothing that it excludes, by id."""
-        statement = f"""
-            SELECT e.chunk_id FROM entries e
-            WHERE e.chunk_id = ANY(%(chunks)s) AND {_ADMITTED} ORDER BY e.chunk_id"""
+        statement = f"SELECT e.chunk_id FROM entries e WHERE e.chunk_id = ANY(%(chunks)s) AND {_ADMITTED} ORDER BY 1"
         given = {"language": self._language, "demanded": _demands(query), "chunks": np.asarray(chunk_ids).tolist()}
-        with self._reading() as connection:
-            rows = connection.execute(statement, given).fetchall()
-        return np.array([row[0] for row in rows], dtype=np.int64)
+        return np.array([row[0] for row in self._rows(statement, given)], dtype=np.int64)
 
     # -- looking around --------------------------------------------------------------------------------------------
 
@@ -229,48 +273,36 @@ class PostgresKeywordIndex:
         """Those of these terms that some chunk's body, title, headings or path holds, each with how many chunks do, as
         far as that is counted."""
         asked = [term for term in terms if term]
-        with self._reading() as connection:
-            rows = connection.execute(
-                """SELECT asked.place, holding.count
-                   FROM unnest(%(terms)s::text[]) WITH ORDINALITY AS asked (term, place),
-                   LATERAL (SELECT count(*) FROM (
-                       SELECT FROM entries e WHERE e.search @@ to_tsquery(%(language)s::regconfig, asked.term)
-                       LIMIT %(most)s) AS found) AS holding
-                   WHERE holding.count > 0""",
-                {"language": self._language, "terms": [_quoted(term) for term in asked], "most": _COUNTED},
-            ).fetchall()
+        rows = self._rows(
+            """SELECT asked.place, holding.count
+               FROM unnest(%(terms)s::text[]) WITH ORDINALITY AS asked (term, place),
+               LATERAL (SELECT count(*) FROM (
+                   SELECT FROM entries e WHERE e.search @@ to_tsquery(%(language)s::regconfig, asked.term)
+                   LIMIT %(most)s) AS found) AS holding
+               WHERE holding.count > 0""",
+            {"language": self._language, "terms": [_quoted(term) for term in asked], "most": _COUNTED},
+        )
         return {asked[place - 1]: int(count) for place, count in rows}
 
     def vocabulary(self, prefix: str, limit: int, *, identifiers: bool = False) -> list[str]:
         """Indexed terms of bodies, or identifiers, that start so, most frequent first.
 
-        Counted over two thousand entries: terms over such that hold one, identifiers over such that hold any.
+        Counted over two thousand entries: for terms, ones that hold such a term; for identifiers, ones that hold any.
         """
-        terms = """SELECT word.lexeme, count(*) FROM (
-                       SELECT search FROM entries WHERE search @@ to_tsquery('simple', %(asked)s) LIMIT %(sample)s
-                   ) e, unnest(e.search) AS word
-                   WHERE starts_with(word.lexeme, %(prefix)s) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT %(limit)s"""
-        names = """SELECT word, count(*) FROM (
-                       SELECT names FROM entries WHERE cardinality(names) > 0 LIMIT %(sample)s
-                   ) e, unnest(e.names) AS word
-                   WHERE starts_with(word, %(prefix)s) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT %(limit)s"""
-        with self._reading() as connection:
-            rows = connection.execute(
-                names if identifiers else terms,
-                {
-                    "asked": f"{_quoted(prefix)}:*",
-                    "sample": _SAMPLE,
-                    "prefix": _plain(prefix),
-                    "limit": limit,
-                },
-            ).fetchall()
+        sample, words = ("names FROM entries WHERE cardinality(names) > 0", "unnest(e.names) AS word (lexeme)")
+        if not identifiers:
+            sample = "search FROM entries WHERE search @@ to_tsquery('simple', %(asked)s)"
+            words = "unnest(e.search) AS word"
+        rows = self._rows(
+            f"""SELECT word.lexeme, count(*) FROM (SELECT {sample} LIMIT %(sample)s) e, {words}
+                WHERE starts_with(word.lexeme, %(prefix)s) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT %(limit)s""",
+            {"asked": f"{_quoted(prefix)}:*", "sample": _SAMPLE, "prefix": _plain(prefix), "limit": limit},
+        )
         return [row[0] for row in rows]
 
     def count(self) -> int:
         """How many chunks have an entry."""
-        with self._reading() as connection:
-            row = connection.execute("SELECT count(*) FROM entries").fetchone()
-            return 0 if row is None else int(row[0])
+        return int(self._rows("SELECT count(*) FROM entries")[0][0])
 
     def dead(self) -> int:
         """0: `ts_rank` reads no frequencies."""
@@ -278,18 +310,9 @@ class PostgresKeywordIndex:
 
     def tally(self) -> dict[int, int]:
         """Document id → how many entries it has, for reconciling."""
-        with self._reading() as connection:
-            return dict(connection.execute("SELECT doc_id, count(*) FROM entries GROUP BY doc_id").fetchall())
+        return dict(self._rows("SELECT doc_id, count(*) FROM entries GROUP BY doc_id"))
 
     # -- inside ----------------------------------------------------------------------------------------------------
-
-    def _score(self, query: AnalyzedQuery) -> str:
-        parts = [
-            f"ts_rank(%(weights)s::real[], e.search, {_LOOSE}, 32)::double precision",
-            f"(e.search @@ {_STRICT})::int",
-            *([_NAMED] if query.identifiers else []),
-        ]
-        return f"(({' + '.join(parts)}) / {len(parts)})"
 
     def _given(self, query: AnalyzedQuery, terms: Sequence[str]) -> dict[str, object]:
         return {
@@ -301,19 +324,17 @@ class PostgresKeywordIndex:
         }
 
     def _meta(self, key: str) -> str:
-        with self._reading() as connection:
-            row = connection.execute("SELECT value FROM meta WHERE key = %s", (key,)).fetchone()
-            return "" if row is None else str(row[0])
+        rows = self._rows("SELECT value FROM meta WHERE key = %(key)s", {"key": key})
+        return str(rows[0][0]) if rows else ""
 
     def _check_open(self) -> None:
         if self._closed:
             raise Unavailable("The keyword index is closed.", hint="Open the library again.")
 
-    @contextlib.contextmanager
-    def _reading(self) -> Iterator[Connection[Any]]:
+    def _rows(self, statement: str, given: Mapping[str, object] | None = None) -> list[tuple[Any, ...]]:
         self._check_open()
         with self._database.snapshot() as connection:
-            yield connection
+            return connection.execute(statement.encode(), given).fetchall()
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Connection[Any]]:
@@ -332,23 +353,31 @@ class PostgresKeywordIndex:
                         self._writer.execute("BEGIN")
                     yield self._writer
             except BaseException:
-                self._end()
+                self.rollback()
                 raise
 
-    def _end(self) -> None:
-        stack, writer, self._open, self._writer = self._open, self._writer, None, None
-        if stack is not None and writer is not None:
-            if not (writer.broken or writer.closed):
-                writer.rollback()
-            stack.close()
+
+def by_chunk(selection: Selection, column: str) -> tuple[str, Mapping[str, object]]:
+    """(condition, its parameters) on `column`, an expression that gives a chunk's id.
+
+    A mask is sent as bits, so that a million chunks are 125 KB and each row's test is one look.
+    """
+    mask = selection.mask
+    if mask is None:
+        return "true", {}
+    inside = np.flatnonzero(mask)
+    if inside.size <= FEW:
+        return f"{column} = ANY(%(chunks)s::bigint[])", {"chunks": inside.tolist()}
+    bits = np.packbits(mask, bitorder="little").tobytes()
+    return (
+        f"{column} < %(mask_size)s AND get_bit(%(mask)s::bytea, {column}) = 1",
+        {"mask_size": int(mask.size), "mask": bits},
+    )
 
 
-_LOOSE = "to_tsquery(%(language)s::regconfig, %(loose)s)"
-_STRICT = "websearch_to_tsquery(%(language)s::regconfig, %(text)s)"
-_DEMANDED = "to_tsquery(%(language)s::regconfig, %(demanded)s)"
-_ADMITTED = f"(numnode({_DEMANDED}) = 0 OR e.search @@ {_DEMANDED})"
-_NAMED = """(SELECT count(*) FROM unnest(%(names)s::text[]) AS asked (name) WHERE asked.name = ANY(e.names))
-    / greatest(cardinality(%(names)s::text[]), 1)::double precision"""
+def _score(query: AnalyzedQuery) -> str:
+    parts = [_RANK.format(weights="weights"), f"(e.search @@ {_STRICT})::int", *([_NAMED] if query.identifiers else [])]
+    return f"(({' + '.join(parts)}) / {len(parts)})"
 
 
 def _set_meta(connection: Connection[Any], key: str, value: str) -> None:

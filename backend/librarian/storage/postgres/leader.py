@@ -67,7 +67,7 @@ class LeaderLock:
             self._stop.set()
             if self._thread is not None:
                 self._thread.join()
-            self._database.leave()
+            self._database.close()
 
     def _run(self) -> None:
         while not self._stop.is_set():
