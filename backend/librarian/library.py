@@ -1,24 +1,25 @@
 """`Librarian`: an open library and everything that it can be asked.
 
-Each operation is a public method with typed arguments, which validates them by its request model, and a private method
-of the same name with an underscore, which does the work. `call` runs an operation by the name that outsiders use.
+An operation is a method whose arguments are the fields of its request model; the decorator validates them. `call` runs
+an operation by the name that outsiders use, before the deadline of the calling context.
 """
 
 from __future__ import annotations
 
 import atexit
-import datetime as dt
+import functools
+import inspect
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast, get_args
 
 from . import schemas
 from .documents import addresses, queries, query_log, rag, resources, responses
@@ -30,11 +31,15 @@ from .documents.status import StatusReport, layout_notes, skipped, unread, unrea
 from .documents.threads import conversation, resolve_thread
 from .errors import CallerError, NotFound, one_of, shortened
 from .files.paths import Paths
-from .models import DRAFT, Count, Deadline, Filters, IndexReport, Mode, Query, SearchOutcome, StoredDocument
-from .schemas import ContentType, DocType, EntityType, NoArguments, SearchType, SortBy, known_name, validated
+from .models import DEADLINE, DRAFT, Count, Filters, IndexReport, Query, SearchOutcome, StoredDocument
+from .schemas import EntityType, RequestModel, known_name, validated
 
 if TYPE_CHECKING:
     from .files.lock import FolderLock
+
+P = ParamSpec("P")
+Q = TypeVar("Q", bound=RequestModel)
+R = TypeVar("R")
 
 FIRST_TEXT_S = 10.0  #: how long the first search of a new library waits for the first files
 #: Reasons of a degraded state without which an index run hasn't done its work, by how they begin.
@@ -57,9 +62,33 @@ def _measuring(llm: bool) -> Iterator[None]:
         _ASK_LLM.reset(asking)
 
 
-def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """A method's arguments from its `locals()`."""
-    return {name: value for name, value in arguments.items() if name not in ("self", "deadline")}
+def operation(request: Callable[P, Q]) -> Callable[[Callable[[Any, Q], R]], Callable[Concatenate[Any, P], R]]:
+    """Make a method take the fields of a request model as arguments, the first also by position, and validate them."""
+    model = cast(type[Q], request)
+    positional = [name for name, field in model.model_fields.items() if field.kw_only is False]
+    parameters = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD if name in positional else inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.is_required() else field.default,
+            annotation=field.annotation,
+        )
+        for name, field in model.model_fields.items()
+    ]
+
+    def decorate(run: Callable[[Any, Q], R]) -> Callable[Concatenate[Any, P], R]:
+        @functools.wraps(run)
+        def method(self: Any, *given: Any, **arguments: Any) -> R:
+            if len(given) > len(positional):
+                raise TypeError(f"{run.__name__} takes {len(positional)} positional arguments.")
+            arguments |= dict(zip(positional, given, strict=False))
+            return run(self, validated(model, arguments, run.__name__))
+
+        this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+        vars(method).update(run=run, __signature__=inspect.Signature([this, *parameters]))
+        return cast("Callable[Concatenate[Any, P], R]", method)
+
+    return decorate
 
 
 class Librarian:
@@ -180,49 +209,20 @@ class Librarian:
 
     # -- operations by name
 
-    def call(
-        self, name: str, arguments: Mapping[str, object], deadline: Deadline | None = None
-    ) -> schemas.ResponseModel | Mapping[str, object]:
+    def call(self, name: str, arguments: Mapping[str, object]) -> schemas.ResponseModel | Mapping[str, object]:
         """Validate `arguments` and run the operation that outsiders call `name` (see `schemas.OPERATIONS`)."""
         operation = schemas.OPERATIONS.get(name)
         if operation is None:
             hint = one_of(tuple(schemas.OPERATIONS), name)
             raise CallerError(f"There is no operation {shortened(name)}.", hint=hint)
         request = validated(operation.request, arguments, name)
-        response: schemas.ResponseModel | Mapping[str, object]
-        if isinstance(request, NoArguments):
-            response = getattr(self, operation.method)(deadline=deadline)
-        else:
-            response = getattr(self, f"_{operation.method}")(request, deadline or Deadline())
-        return response
+        run: Callable[..., schemas.ResponseModel | Mapping[str, object]] = getattr(type(self), operation.method).run
+        return run(self, request)
 
     # -- searching
 
-    def search(
-        self,
-        query: str,
-        *,
-        product: str | None = None,
-        component: str | None = None,
-        file_types: Collection[str] | None = None,
-        max_results: int | None = None,
-        offset: int = 0,
-        mode: Mode | None = None,
-        semantic_weight: float | None = None,
-        include_parent_context: bool = False,
-        doc_type: DocType | None = None,
-        tags: Collection[str] | None = None,
-        language: str | None = None,
-        modified_after: str | dt.date | None = None,
-        modified_before: str | dt.date | None = None,
-        max_per_document: int | None = None,
-        max_tokens: int | None = None,
-        hypothetical_answer: str | None = None,
-        include_weak: bool = False,
-        explain: bool = False,
-        brief: bool = False,
-        deadline: Deadline | None = None,
-    ) -> schemas.SearchResponse:
+    @operation(schemas.SearchRequest)
+    def search(self, request: schemas.SearchRequest) -> schemas.SearchResponse:
         """Documents that answer `query`, best first; with `brief` single passages.
 
         Args:
@@ -233,13 +233,10 @@ class Librarian:
             hypothetical_answer: how an answer might read, for mode hyde.
             explain: adds `why`, `highlights` and the scores of each retriever.
         """
-        return self._search(validated(schemas.SearchRequest, _given(locals()), "search"), deadline or Deadline())
-
-    def _search(self, request: schemas.SearchRequest, deadline: Deadline) -> schemas.SearchResponse:
-        self._await_text(deadline)
+        self._await_text()
         options = self._parts.options
         query = replace(queries.document_query(request, options, self._products), ask_llm=_ASK_LLM.get())
-        answer, count = self._checked(lambda query: self._parts.engine.search(query, deadline), query)
+        answer, count = self._checked(lambda query: self._parts.engine.search(query, DEADLINE.get()), query)
         outcome = answer.outcome
         query_log.note(outcome, options.slow_query_ms)
         if not query.offset and not _MEASURING.get() and not DRAFT.get():
@@ -248,41 +245,17 @@ class Librarian:
         fields["notes"] = queries.result_notes(request, options)
         return schemas.SearchResponse(results=self._results(answer, responses.DOCUMENTS[request.explain]), **fields)
 
-    def search_emails(
-        self,
-        query: str = "",
-        *,
-        sender: str | None = None,
-        thread_id: str | None = None,
-        subject_contains: str | None = None,
-        has_attachments: bool | None = None,
-        date_after: str | dt.date | None = None,
-        date_before: str | dt.date | None = None,
-        product: str | None = None,
-        component: str | None = None,
-        max_results: int | None = None,
-        offset: int = 0,
-        mode: Mode | None = None,
-        semantic_weight: float | None = None,
-        max_per_thread: int = 1,
-        max_tokens: int | None = None,
-        explain: bool = False,
-        brief: bool = False,
-        deadline: Deadline | None = None,
-    ) -> schemas.EmailSearchResponse:
+    @operation(schemas.EmailSearchRequest)
+    def search_emails(self, request: schemas.EmailSearchRequest) -> schemas.EmailSearchResponse:
         """Emails that answer `query` or, where it is empty, the newest that pass the filters."""
-        request = validated(schemas.EmailSearchRequest, _given(locals()), "search_emails")
-        return self._search_emails(request, deadline or Deadline())
-
-    def _search_emails(self, request: schemas.EmailSearchRequest, deadline: Deadline) -> schemas.EmailSearchResponse:
-        self._await_text(deadline)
+        self._await_text()
         options, engine, catalog = self._parts.options, self._parts.engine, self._parts.catalog
         query = replace(queries.email_query(request, options, self._products), ask_llm=_ASK_LLM.get())
         if thread := query.filters.thread_id:
             with catalog.read() as reader:
                 query = replace(query, filters=replace(query.filters, thread_id=resolve_thread(reader, thread)))
         answer, count = self._checked(
-            lambda query: engine.search(query, deadline) if query.text else newest_first(catalog, query), query
+            lambda query: engine.search(query, DEADLINE.get()) if query.text else newest_first(catalog, query), query
         )
         outcome = answer.outcome
         query_log.note(outcome, options.slow_query_ms)
@@ -290,25 +263,10 @@ class Librarian:
         fields |= {"query": request.query, "notes": queries.result_notes(request, options)}
         return schemas.EmailSearchResponse(results=self._results(answer, responses.MAILS[request.explain]), **fields)
 
-    def search_knowledge_base(
-        self,
-        query: str,
-        *,
-        source_id: str | None = None,
-        document_id: str | None = None,
-        document_type: str | None = None,
-        match_count: int | None = None,
-        search_type: SearchType | None = None,
-        deadline: Deadline | None = None,
-    ) -> schemas.KnowledgeResponse:
+    @operation(schemas.KnowledgeRequest)
+    def search_knowledge_base(self, request: schemas.KnowledgeRequest) -> schemas.KnowledgeResponse:
         """Passages of documents and emails as a RAG service returns them."""
-        request = validated(schemas.KnowledgeRequest, _given(locals()), "search_knowledge_base")
-        return self._search_knowledge_base(request, deadline or Deadline())
-
-    def _search_knowledge_base(
-        self, request: schemas.KnowledgeRequest, deadline: Deadline
-    ) -> schemas.KnowledgeResponse:
-        self._await_text(deadline)
+        self._await_text()
         options, engine = self._parts.options, self._parts.engine
         product = known_name("source_id", request.source_id, list(self._products()), hint=_SEE_PRODUCTS)
         paths: tuple[str, ...] = ()
@@ -316,7 +274,7 @@ class Librarian:
             with self._parts.catalog.read() as reader:
                 paths = (document_at(reader, addresses.parse(request.document_id).file_path).document.file_path,)
         query = rag.knowledge_query(request, options, product, paths)
-        answer = checked(lambda query: engine.search(query, deadline), query, self._files)
+        answer = checked(lambda query: engine.search(query, DEADLINE.get()), query, self._files)
         outcome = answer.outcome
         self._parts.questions.note(query.text, outcome.total, outcome.answerable, product)
         response = rag.response(outcome, rag.search_type(request, options), options.knowledge_weight)
@@ -324,57 +282,31 @@ class Librarian:
         missing = self._degraded(outcome.degraded, by_meaning=embedded, away=answer.away)
         return response.model_copy(update={"degraded": [*response.degraded, *missing]})
 
-    def search_registry(
-        self,
-        query: str,
-        *,
-        entity_types: Collection[EntityType] | None = None,
-        max_results: int | None = None,
-        deadline: Deadline | None = None,
-    ) -> schemas.RegistryResponse:
+    @operation(schemas.RegistryRequest)
+    def search_registry(self, request: schemas.RegistryRequest) -> schemas.RegistryResponse:
         """Servers, agents and tools of the library's registry files, the best `max_results` of each."""
-        request = validated(schemas.RegistryRequest, _given(locals()), "search_registry")
-        return self._search_registry(request, deadline or Deadline())
-
-    def _search_registry(self, request: schemas.RegistryRequest, deadline: Deadline) -> schemas.RegistryResponse:
-        self._await_text(deadline)
+        self._await_text()
         most = queries.limited("max_results", request.max_results, 3, self._parts.options.max_results)
         wanted = tuple(dict.fromkeys(request.entity_types or get_args(EntityType)))
-        return self._parts.registry.search(request.query, wanted, most, deadline)
+        return self._parts.registry.search(request.query, wanted, most, DEADLINE.get())
 
-    def search_doc(
-        self,
-        query: str,
-        *,
-        project: str | None = None,
-        category: str | None = None,
-        limit: int | None = None,
-        deadline: Deadline | None = None,
-    ) -> schemas.SiteSearchResponse:
+    @operation(schemas.SiteSearchRequest)
+    def search_doc(self, request: schemas.SiteSearchRequest) -> schemas.SiteSearchResponse:
         """Documents of crawled sites and products, with the sections that match."""
-        return self._search_doc(
-            validated(schemas.SiteSearchRequest, _given(locals()), "search_doc"), deadline or Deadline()
-        )
-
-    def _search_doc(self, request: schemas.SiteSearchRequest, deadline: Deadline) -> schemas.SiteSearchResponse:
-        self._await_text(deadline)
+        self._await_text()
         options = self._parts.options
         most = queries.limited("limit", request.limit, 5, options.max_results)
         query = Query(
             text=request.query, mode=options.default_mode, filters=Filters(product=self._project(request.project))
         )
-        response = self._parts.sites.search_doc(query, request.category, most, deadline)
+        response = self._parts.sites.search_doc(query, request.category, most, DEADLINE.get())
         self._parts.questions.note(query.text, len(response.results), "unknown", query.filters.product)
         missing = self._degraded(response.degraded, by_meaning=response.mode != "keyword")
         return response.model_copy(update={"degraded": [*response.degraded, *missing]})
 
-    def analyze(
-        self, query: str, *, path: str | None = None, deadline: Deadline | None = None
-    ) -> schemas.AnalyzeResponse:
+    @operation(schemas.AnalyzeRequest)
+    def analyze(self, request: schemas.AnalyzeRequest) -> schemas.AnalyzeResponse:
         """How a question is understood, which mode suits it, and with `path` why that document isn't found."""
-        return self._analyze(validated(schemas.AnalyzeRequest, _given(locals()), "analyze"), deadline or Deadline())
-
-    def _analyze(self, request: schemas.AnalyzeRequest, deadline: Deadline) -> schemas.AnalyzeResponse:
         analysis = self._parts.analyst.analyze(request.query)
         if request.path is None:
             return analysis
@@ -388,9 +320,10 @@ class Librarian:
             file_path = addresses.parse(request.path).file_path
         if kind == "email":
             query = replace(query, filters=Filters(kind="email"), max_per_document=1)
-        return analysis.model_copy(update={"why_not": self._parts.analyst.why_not(query, file_path, deadline)})
+        return analysis.model_copy(update={"why_not": self._parts.analyst.why_not(query, file_path, DEADLINE.get())})
 
-    def clear_cache(self, *, deadline: Deadline | None = None) -> schemas.ClearCacheResponse:
+    @operation(schemas.ClearCacheRequest)
+    def clear_cache(self, request: schemas.ClearCacheRequest) -> schemas.ClearCacheResponse:
         """Forget cached answers. Query embeddings stay: they don't depend on the library."""
         return schemas.ClearCacheResponse(
             cleared=sum(cache.clear() for name, cache in self._parts.caches.items() if name != "query_embedding")
@@ -398,28 +331,13 @@ class Librarian:
 
     # -- reading
 
-    def get_document(
-        self,
-        path: str | PurePath,
-        *,
-        query: str | None = None,
-        section: str | None = None,
-        line_start: int | None = None,
-        line_end: int | None = None,
-        column_start: int | None = None,
-        max_chars: int | None = None,
-        max_tokens: int | None = None,
-        deadline: Deadline | None = None,
-    ) -> schemas.DocumentResponse:
+    @operation(schemas.DocumentRequest)
+    def get_document(self, request: schemas.DocumentRequest) -> schemas.DocumentResponse:
         """A document, or one section with its sub-sections, or some of its lines, or what of it answers `query`.
 
         `path` is a file path, a result's id or uri, or a citation such as `path:10-20`. A long document comes as its
         outline and its beginning unless a part or a number of characters is asked for.
         """
-        request = validated(schemas.DocumentRequest, _given(locals()), "get_document")
-        return self._get_document(request, deadline or Deadline())
-
-    def _get_document(self, request: schemas.DocumentRequest, deadline: Deadline) -> schemas.DocumentResponse:
         first, last, section = request.line_start, request.line_end, request.section
         column, max_chars = request.column_start or 1, request.max_chars
         limit = schemas.DEFAULT_DOCUMENT_CHARS if max_chars is None else max_chars
@@ -429,7 +347,7 @@ class Librarian:
         stale = has_changed(stored, self._files)
         lines = partial(read, stored, line_start=first, line_end=last, max_chars=limit, column=column, stale=stale)
         if request.query:
-            return self._relevant_sections(stored, request.query, request.max_tokens, lines, deadline)
+            return self._relevant_sections(stored, request.query, request.max_tokens, lines)
         named_part = section or place.anchor or chunk or first or last or column > 1
         if not named_part and max_chars is None:
             return beginning(stored, lines(section=None, anchor=None, chunk=None, max_chars=0))
@@ -451,7 +369,6 @@ class Librarian:
         text: str,
         tokens: int,
         lines: Callable[..., schemas.DocumentResponse],
-        deadline: Deadline,
     ) -> schemas.DocumentResponse:
         """The sections of a document that answer a question; its beginning where none does."""
         query = Query(
@@ -462,25 +379,14 @@ class Librarian:
             ask_llm=_ASK_LLM.get(),
         )
         whole = lines(section=None, anchor=None, chunk=None, max_chars=0)
-        if found := self._parts.sections(query, deadline):
+        if found := self._parts.sections(query, DEADLINE.get()):
             return answering(whole, found)
         note = f"No passage of it answers {shortened(text)}: this is its beginning."
         return beginning(stored, whole).model_copy(update={"notes": [note]})
 
-    def get_thread(
-        self,
-        thread_id: str,
-        *,
-        offset: int = 0,
-        max_chars: int | None = None,
-        deadline: Deadline | None = None,
-    ) -> schemas.ThreadResponse:
+    @operation(schemas.ThreadRequest)
+    def get_thread(self, request: schemas.ThreadRequest) -> schemas.ThreadResponse:
         """An email thread, oldest first; a long one in parts of up to `max_chars` characters (0: all)."""
-        return self._get_thread(
-            validated(schemas.ThreadRequest, _given(locals()), "get_thread"), deadline or Deadline()
-        )
-
-    def _get_thread(self, request: schemas.ThreadRequest, deadline: Deadline) -> schemas.ThreadResponse:
         with self._parts.catalog.read() as reader:
             thread_id = resolve_thread(reader, request.thread_id)
             mails = reader.thread(thread_id)
@@ -492,25 +398,15 @@ class Librarian:
             raise NotFound(f"The mails of thread {shortened(thread_id)} were deleted or moved since they were indexed.")
         return conversation(thread_id, mails, offset=request.offset, max_chars=request.max_chars)
 
-    def load_doc(
-        self,
-        slug: Sequence[str] | str,
-        *,
-        include_sections: bool = True,
-        include_metadata: bool = True,
-        deadline: Deadline | None = None,
-    ) -> schemas.SiteDocumentsResponse:
+    @operation(schemas.SiteDocumentsRequest)
+    def load_doc(self, request: schemas.SiteDocumentsRequest) -> schemas.SiteDocumentsResponse:
         """Whole documents by slug."""
-        return self._load_doc(
-            validated(schemas.SiteDocumentsRequest, _given(locals()), "load_doc"), deadline or Deadline()
-        )
-
-    def _load_doc(self, request: schemas.SiteDocumentsRequest, deadline: Deadline) -> schemas.SiteDocumentsResponse:
         return self._parts.sites.load_doc(request.slug, request.include_sections, request.include_metadata)
 
     # -- listing
 
-    def list_products(self, *, deadline: Deadline | None = None) -> schemas.ProductsResponse:
+    @operation(schemas.ProductsRequest)
+    def list_products(self, request: schemas.ProductsRequest) -> schemas.ProductsResponse:
         """Products with the number of their components and documents."""
         products = self._products()
         return schemas.ProductsResponse(
@@ -521,12 +417,9 @@ class Librarian:
             total=len(products),
         )
 
-    def list_components(self, product: str, *, deadline: Deadline | None = None) -> schemas.ComponentsResponse:
+    @operation(schemas.ComponentsRequest)
+    def list_components(self, request: schemas.ComponentsRequest) -> schemas.ComponentsResponse:
         """The components of one product."""
-        request = validated(schemas.ComponentsRequest, _given(locals()), "list_components")
-        return self._list_components(request, deadline or Deadline())
-
-    def _list_components(self, request: schemas.ComponentsRequest, deadline: Deadline) -> schemas.ComponentsResponse:
         products = self._products()
         name = known_name("product", request.product, list(products), hint=_SEE_PRODUCTS) or ""
         components = [
@@ -535,43 +428,23 @@ class Librarian:
         ]
         return schemas.ComponentsResponse(product=name, components=components, total=len(components))
 
-    def list_facets(
-        self, type: ContentType = "documents", *, deadline: Deadline | None = None
-    ) -> schemas.FacetsResponse:
+    @operation(schemas.FacetsRequest)
+    def list_facets(self, request: schemas.FacetsRequest) -> schemas.FacetsResponse:
         """What the filters of a search may choose from, with numbers of documents."""
-        return self._list_facets(
-            validated(schemas.FacetsRequest, _given(locals()), "list_facets"), deadline or Deadline()
-        )
-
-    def _list_facets(self, request: schemas.FacetsRequest, deadline: Deadline) -> schemas.FacetsResponse:
         return facets(self._parts.catalog, request.type)
 
-    def list_doc(
-        self,
-        *,
-        project: str | None = None,
-        category: str | None = None,
-        content_type: str | None = None,
-        sort_by: SortBy = "title",
-        deadline: Deadline | None = None,
-    ) -> schemas.SiteListResponse:
+    @operation(schemas.SiteListRequest)
+    def list_doc(self, request: schemas.SiteListRequest) -> schemas.SiteListResponse:
         """Documents of crawled sites and products, by category."""
-        return self._list_doc(validated(schemas.SiteListRequest, _given(locals()), "list_doc"), deadline or Deadline())
-
-    def _list_doc(self, request: schemas.SiteListRequest, deadline: Deadline) -> schemas.SiteListResponse:
         project = self._project(request.project)
         return self._parts.sites.list_doc(project, request.category, request.content_type, request.sort_by)
 
-    def resources(
-        self, cursor: str | None = None, *, deadline: Deadline | None = None
-    ) -> tuple[list[resources.ResourceRow], str | None]:
+    def resources(self, cursor: str | None = None) -> tuple[list[resources.ResourceRow], str | None]:
         """A page of documents, and the next page's cursor: the last path of this one."""
         with self._parts.catalog.read() as reader:
             return resources.resources(reader, cursor)
 
-    def complete(
-        self, kind: str, value: str, context: Mapping[str, str] | None = None, *, deadline: Deadline | None = None
-    ) -> list[str]:
+    def complete(self, kind: str, value: str, context: Mapping[str, str] | None = None) -> list[str]:
         """Names that continue `value`, nearest first; `kind` is product, component, path, heading or thread."""
         with self._parts.catalog.read() as reader:
             return resources.completions(reader, kind, value, context or {})
@@ -581,20 +454,20 @@ class Librarian:
         with self._parts.catalog.read() as reader:
             return resources.instructions(reader)
 
-    def gaps(self, *, limit: int = 50, deadline: Deadline | None = None) -> schemas.GapsResponse:
+    @operation(schemas.GapsRequest)
+    def gaps(self, request: schemas.GapsRequest) -> schemas.GapsResponse:
         """Questions that found nothing or little, where `analytics.enabled` keeps them."""
-        return self._gaps(validated(schemas.GapsRequest, _given(locals()), "gaps"), deadline or Deadline())
-
-    def _gaps(self, request: schemas.GapsRequest, deadline: Deadline) -> schemas.GapsResponse:
         return self._parts.questions.gaps(request.limit)
 
     # -- the library itself
 
-    def status(self, *, deadline: Deadline | None = None) -> schemas.StatusResponse:
+    @operation(schemas.StatusRequest)
+    def status(self, request: schemas.StatusRequest) -> schemas.StatusResponse:
         """What is indexed, what isn't and why, and how far work has come."""
         return self._state.status()
 
-    def health(self, *, deadline: Deadline | None = None) -> schemas.HealthResponse:
+    @operation(schemas.HealthRequest)
+    def health(self, request: schemas.HealthRequest) -> schemas.HealthResponse:
         """Whether all is well. Quick at any time."""
         return self._state.health()
 
@@ -602,19 +475,15 @@ class Librarian:
         """Call `callback` with the new generation after each change of the index; returns what ends it."""
         return self._parts.indexing.on_generation(callback)
 
-    def refresh(
-        self, *, rebuild: bool = False, prune: bool = False, wait: bool = True, deadline: Deadline | None = None
-    ) -> schemas.RefreshResponse:
+    @operation(schemas.RefreshRequest)
+    def refresh(self, request: schemas.RefreshRequest) -> schemas.RefreshResponse:
         """Bring the index up to date with the folder; with `wait`, vectors included. What failed is tried again."""
-        return self._refresh(validated(schemas.RefreshRequest, _given(locals()), "refresh"), deadline or Deadline())
-
-    def _refresh(self, request: schemas.RefreshRequest, deadline: Deadline) -> schemas.RefreshResponse:
         self._forget_failures()
         indexing, began = self._parts.indexing, time.monotonic()
         report = indexing.rebuild() if request.rebuild else indexing.prune() if request.prune else indexing.refresh()
         if request.wait:
             while not self.wait_until_ready(0.25):
-                deadline.check()
+                DEADLINE.get().check()
         return self._refreshed(report, time.monotonic() - began)
 
     def _refreshed(self, report: IndexReport, took_s: float) -> schemas.RefreshResponse:
@@ -636,44 +505,25 @@ class Librarian:
             }
         )
 
-    def check(self, *, repair: bool = False, deadline: Deadline | None = None) -> schemas.CheckResponse:
+    @operation(schemas.CheckRequest)
+    def check(self, request: schemas.CheckRequest) -> schemas.CheckResponse:
         """Compare catalog, keyword index, vectors and folder; with `repair`, fix what differs."""
-        return self._check(validated(schemas.CheckRequest, _given(locals()), "check"), deadline or Deadline())
-
-    def _check(self, request: schemas.CheckRequest, deadline: Deadline) -> schemas.CheckResponse:
         return self._parts.check(request.repair)
 
-    def evaluate(
-        self,
-        *,
-        queries: str | PurePath = "",
-        qrels: str | PurePath = "",
-        modes: Sequence[Mode] = ("keyword", "semantic", "hybrid"),
-        product: str | None = None,
-        own: bool = False,
-        llm: bool = False,
-        deadline: Deadline | None = None,
-    ) -> Mapping[str, object]:
+    @operation(schemas.EvaluateRequest)
+    def evaluate(self, request: schemas.EvaluateRequest) -> Mapping[str, object]:
         """Measure the ranking on judged questions; see `librarian evaluate --help`.
 
         With `llm` a language model rewrites the questions where one is configured.
         """
-        return self._evaluate(validated(schemas.EvaluateRequest, _given(locals()), "evaluate"), deadline or Deadline())
-
-    def _evaluate(self, request: schemas.EvaluateRequest, deadline: Deadline) -> Mapping[str, object]:
         with _measuring(request.llm):
-            return self._parts.evaluate(self, deadline=deadline, **request.model_dump())
+            return self._parts.evaluate(self, deadline=DEADLINE.get(), **request.model_dump())
 
-    def bench(
-        self, query: str, *, mode: Mode, llm: bool = False, deadline: Deadline | None = None
-    ) -> schemas.SearchResponse:
+    @operation(schemas.BenchRequest)
+    def bench(self, request: schemas.BenchRequest) -> schemas.SearchResponse:
         """A search that is only timed: it isn't logged as a question; `llm` as for `evaluate`."""
-        return self._bench(validated(schemas.BenchRequest, _given(locals()), "bench"), deadline or Deadline())
-
-    def _bench(self, request: schemas.BenchRequest, deadline: Deadline) -> schemas.SearchResponse:
         with _measuring(request.llm):
-            search = schemas.SearchRequest.model_construct(query=request.query, mode=request.mode)
-            return self._search(search, deadline)
+            return self.search(request.query, mode=request.mode)
 
     # -- what several operations share
 
@@ -682,7 +532,7 @@ class Librarian:
             if part is not None:
                 part.reset()
 
-    def _await_text(self, deadline: Deadline) -> None:
+    def _await_text(self) -> None:
         """Wait until a library that is read for the very first time holds something, or for a while."""
         if self._has_text:
             return
@@ -695,7 +545,7 @@ class Librarian:
         forget = indexing.on_generation(lambda _: changed.set())
         try:
             while not changed.wait(0.05) and self._started and time.monotonic() < until:
-                deadline.check()
+                DEADLINE.get().check()
                 if indexing.last_indexed_at is not None or indexing.problems():
                     return
         finally:

@@ -674,6 +674,9 @@ class Observer(Protocol):
     def __call__(self, event: str, **fields: object) -> None: ...
 
 
+DEADLINE: Final[ContextVar[Deadline]] = ContextVar("deadline", default=Deadline())  # noqa: B039  (nobody cancels it)
+"""Of the operation that runs in this context."""
+
 REQUEST: Final[ContextVar[str]] = ContextVar("request", default="")
 DRAFT: Final[ContextVar[bool]] = ContextVar("draft", default=False)
 """Whether the question is still being typed, so the question log leaves it out."""

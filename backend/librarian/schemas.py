@@ -211,8 +211,8 @@ Natural = Annotated[int, Field(ge=0, le=MAX_NUMBER), BeforeValidator(_number)]
 Positive = Annotated[int, Field(ge=1, le=MAX_NUMBER), BeforeValidator(_number)]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(_number)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
-Strings = Annotated[tuple[str, ...], BeforeValidator(_strings)]
-FileTypes = Annotated[tuple[str, ...], BeforeValidator(_file_types)]
+Strings = Annotated[Sequence[str], BeforeValidator(_strings)]
+FileTypes = Annotated[Sequence[str], BeforeValidator(_file_types)]
 Language = Annotated[str, BeforeValidator(_language)]
 From = Annotated[str, BeforeValidator(_from)]
 Until = Annotated[str, BeforeValidator(_until)]
@@ -253,40 +253,48 @@ class RequestModel(BaseModel):
 class _Search(RequestModel):
     """What searches of documents and of emails take."""
 
-    query: OptionalQuestion = ""
-    product: Text | None = Field(None, description="Only this product (list_products)")
-    component: Text | None = Field(None, description="Only this component (list_components)")
-    max_results: Positive | None = Field(None, json_schema_extra=_results())
-    offset: Natural = Field(0, description="next_offset of the page before")
+    query: OptionalQuestion = Field(default="", kw_only=False)
+    product: Text | None = Field(default=None, description="Only this product (list_products)")
+    component: Text | None = Field(default=None, description="Only this component (list_components)")
+    max_results: Positive | None = Field(default=None, json_schema_extra=_results())
+    offset: Natural = Field(default=0, description="next_offset of the page before")
     mode: ModeName | None = Field(
-        None,
+        default=None,
         description="Leave out for the library's default",
         validation_alias=AliasChoices("mode", "search_mode"),
     )
     semantic_weight: Fraction | None = Field(
-        None,
+        default=None,
         description="0 = words only, 1 = meaning only",
         validation_alias=AliasChoices("semantic_weight", "hybrid_weight"),
     )
-    max_tokens: Positive | None = Field(None, description="Size of the answer at most", json_schema_extra=_TOKENS)
+    max_tokens: Positive | None = Field(
+        default=None, description="Size of the answer at most", json_schema_extra=_TOKENS
+    )
     brief: Flag = Field(
-        False, description="A short snippet for each passage in place of documents", json_schema_extra=_PEOPLE
+        default=False, description="A short snippet for each passage in place of documents", json_schema_extra=_PEOPLE
     )
 
 
 class SearchRequest(_Search):
-    query: Question = Field(description='The question. "quoted words" must occur, -word excludes')
-    file_types: FileTypes = Field((), description='Such as [".md", ".pdf"]')
-    include_parent_context: Flag = Field(False, description="Add summary, headings and neighbours")
+    """Find the pages of the indexed documentation that answer a question, best first, with the sections that answer,
+    lines to cite, and further passages. Ask in plain words or with exact identifiers; read on with get_document and
+    the same query."""
+
+    query: Question = Field(description='The question. "quoted words" must occur, -word excludes', kw_only=False)
+    file_types: FileTypes = Field(default=(), description='Such as [".md", ".pdf"]')
+    include_parent_context: Flag = Field(default=False, description="Add summary, headings and neighbours")
     doc_type: DocTypeName | None = None
-    tags: Strings = Field((), description="Any of these")
-    language: Language | None = Field(None, description="ISO 639-1, such as en")
-    modified_after: From | None = Field(None, description="ISO 8601, inclusive")
-    modified_before: Until | None = Field(None, description="ISO 8601, inclusive")
-    max_per_document: Natural | None = Field(None, description="Passages of each, 0 = no limit")
-    hypothetical_answer: Text | None = Field(None, description="A passage as the answer might read, for mode hyde")
-    include_weak: Flag = Field(False, description="Show hits of hardly any relevance too")
-    explain: Flag = Field(False, description="Add why, highlights and scores of each source")
+    tags: Strings = Field(default=(), description="Any of these")
+    language: Language | None = Field(default=None, description="ISO 639-1, such as en")
+    modified_after: From | None = Field(default=None, description="ISO 8601, inclusive")
+    modified_before: Until | None = Field(default=None, description="ISO 8601, inclusive")
+    max_per_document: Natural | None = Field(default=None, description="Passages of each, 0 = no limit")
+    hypothetical_answer: Text | None = Field(
+        default=None, description="A passage as the answer might read, for mode hyde"
+    )
+    include_weak: Flag = Field(default=False, description="Show hits of hardly any relevance too")
+    explain: Flag = Field(default=False, description="Add why, highlights and scores of each source")
 
     @model_validator(mode="after")
     def _in_order(self) -> SearchRequest:
@@ -295,32 +303,42 @@ class SearchRequest(_Search):
 
 
 class EmailSearchRequest(_Search):
-    query: OptionalQuestion = Field("", description="The question; may be empty with a filter")
-    sender: Line | None = Field(None, description="Part of name or address")
+    """Find indexed emails by question, sender, subject, date or thread. Without a query: the newest that pass the
+    filters."""
+
+    query: OptionalQuestion = Field(default="", description="The question; may be empty with a filter", kw_only=False)
+    sender: Line | None = Field(default=None, description="Part of name or address")
     thread_id: Text | None = None
     subject_contains: Line | None = None
     has_attachments: Flag | None = None
-    date_after: From | None = Field(None, description="ISO 8601, inclusive")
-    date_before: Until | None = Field(None, description="ISO 8601, inclusive")
-    max_per_thread: Natural = Field(1, description="0 = no limit")
-    explain: Flag = Field(False, description="Add why, highlights and scores of each source", json_schema_extra=_PEOPLE)
+    date_after: From | None = Field(default=None, description="ISO 8601, inclusive")
+    date_before: Until | None = Field(default=None, description="ISO 8601, inclusive")
+    max_per_thread: Natural = Field(default=1, description="0 = no limit")
+    explain: Flag = Field(
+        default=False, description="Add why, highlights and scores of each source", json_schema_extra=_PEOPLE
+    )
 
 
 class ThreadRequest(RequestModel):
-    thread_id: RequiredText = Field(description="thread_id of a result of search_emails")
+    """A conversation, oldest mail first, quotes folded. Goes on at next_offset."""
+
+    thread_id: RequiredText = Field(description="thread_id of a result of search_emails", kw_only=False)
     offset: Natural = 0
-    max_chars: Natural = Field(DEFAULT_THREAD_CHARS, description="0 = all")
+    max_chars: Natural = Field(default=DEFAULT_THREAD_CHARS, description="0 = all")
 
 
 class DocumentRequest(RequestModel):
-    path: DocumentPath = Field(description="file_path, id or uri of a result, or path:10-20")
-    query: OptionalQuestion = Field("", description="The question: its answer in this document")
-    section: Text | None = Field(None, description="A heading or its anchor, with its sub-sections")
+    """The text of an indexed document: with query the sections that answer it, else by section or by lines. A long one
+    comes as outline with its beginning. Goes on at next_line if truncated."""
+
+    path: DocumentPath = Field(description="file_path, id or uri of a result, or path:10-20", kw_only=False)
+    query: OptionalQuestion = Field(default="", description="The question: its answer in this document")
+    section: Text | None = Field(default=None, description="A heading or its anchor, with its sub-sections")
     line_start: Positive | None = None
     line_end: Positive | None = None
-    column_start: Positive | None = Field(None, description="next_column of a cut line, its line as line_start")
-    max_chars: Natural | None = Field(None, description="0 = the whole document")
-    max_tokens: Positive = Field(DEFAULT_TOKENS, description="With query: size at most")
+    column_start: Positive | None = Field(default=None, description="next_column of a cut line, its line as line_start")
+    max_chars: Natural | None = Field(default=None, description="0 = the whole document")
+    max_tokens: Positive = Field(default=DEFAULT_TOKENS, description="With query: size at most")
 
     @model_validator(mode="after")
     def _one_part(self) -> DocumentRequest:
@@ -337,78 +355,119 @@ class DocumentRequest(RequestModel):
         return self
 
 
-class NoArguments(RequestModel):
-    pass
+class ProductsRequest(RequestModel):
+    """The products that the library holds; mails count as documents."""
+
+
+class StatusRequest(RequestModel):
+    """What is indexed, how far indexing is, what failed or was skipped and why, which models answer."""
+
+
+class HealthRequest(RequestModel):
+    """Whether all is well."""
+
+
+class ClearCacheRequest(RequestModel):
+    """Forget cached answers; the index is untouched."""
 
 
 class ComponentsRequest(RequestModel):
-    product: RequiredText = Field(description="A name from list_products")
+    """The components of a product, with their number of documents."""
+
+    product: RequiredText = Field(description="A name from list_products", kw_only=False)
 
 
 class FacetsRequest(RequestModel):
-    type: Annotated[ContentType, BeforeValidator(_word)] = Field("documents", description="Of what")
+    """What a search may be filtered by: products with components, file types, kinds, languages, tags and dates."""
+
+    type: Annotated[ContentType, BeforeValidator(_word)] = Field(
+        default="documents", description="Of what", kw_only=False
+    )
 
 
 class AnalyzeRequest(RequestModel):
-    query: Question = Field(description="The question")
-    path: DocumentPath | None = Field(None, description="A document that ought to be found")
+    """How a question is understood and which mode suits it; with path, why that document is not found for it."""
+
+    query: Question = Field(description="The question", kw_only=False)
+    path: DocumentPath | None = Field(default=None, description="A document that ought to be found")
 
 
 class KnowledgeRequest(RequestModel):
-    query: Question = Field(description="A question in plain words")
-    source_id: Text | None = Field(None, description="Only this product or crawled project")
-    document_id: DocumentPath | None = Field(None, description="Only this document: a result's document_id")
-    document_type: Text | None = Field(None, description="pdf, html, markdown, … or a doc_type")
-    match_count: Positive | None = Field(None, json_schema_extra=_results())
+    """Find passages by meaning (vector), by meaning and words (hybrid), or read again by a cross-encoder (rerank)."""
+
+    query: Question = Field(description="A question in plain words", kw_only=False)
+    source_id: Text | None = Field(default=None, description="Only this product or crawled project")
+    document_id: DocumentPath | None = Field(default=None, description="Only this document: a result's document_id")
+    document_type: Text | None = Field(default=None, description="pdf, html, markdown, … or a doc_type")
+    match_count: Positive | None = Field(default=None, json_schema_extra=_results())
     search_type: Annotated[SearchType, BeforeValidator(_word)] | None = Field(
-        None, json_schema_extra={"default": "hybrid"}
+        default=None, json_schema_extra={"default": "hybrid"}
     )
 
 
 class RegistryRequest(RequestModel):
-    query: Question = Field(description="What is wanted, or a name")
-    entity_types: Annotated[tuple[EntityType, ...], BeforeValidator(_words)] = Field(
-        (), description="Leave out for all"
+    """Find MCP servers, their tools and A2A agents by what they do or by name, among the registry files of the
+    library."""
+
+    query: Question = Field(description="What is wanted, or a name", kw_only=False)
+    entity_types: Annotated[Sequence[EntityType], BeforeValidator(_words)] = Field(
+        default=(), description="Leave out for all"
     )
-    max_results: Positive | None = Field(None, description="Of each type", json_schema_extra=_results(3))
+    max_results: Positive | None = Field(default=None, description="Of each type", json_schema_extra=_results(3))
 
 
 class SiteSearchRequest(RequestModel):
-    query: Question = Field(description="The question")
-    project: Text | None = Field(None, description="Only this crawled site or product")
-    category: Text | None = Field(None, description="Only this category and those below it; a/b where nested (listDoc)")
-    limit: Positive | None = Field(None, description="Documents", json_schema_extra=_results(5))
+    """Find documents that answer a question, with the sections that match. Read one with loadDoc(slug)."""
+
+    query: Question = Field(description="The question", kw_only=False)
+    project: Text | None = Field(default=None, description="Only this crawled site or product")
+    category: Text | None = Field(
+        default=None, description="Only this category and those below it; a/b where nested (listDoc)"
+    )
+    limit: Positive | None = Field(default=None, description="Documents", json_schema_extra=_results(5))
 
 
 class SiteDocumentsRequest(RequestModel):
-    slug: Annotated[tuple[str, ...], Field(min_length=1), BeforeValidator(_strings)] = Field(
-        description="One or several, from searchDoc or listDoc"
+    """Read whole documents by slug: summary, sections, keywords and sources."""
+
+    slug: Annotated[Sequence[str], Field(min_length=1), BeforeValidator(_strings)] = Field(
+        kw_only=False, description="One or several, from searchDoc or listDoc"
     )
     include_sections: Flag = True
     include_metadata: Flag = True
 
 
 class SiteListRequest(RequestModel):
-    project: Text | None = Field(None, description="Only this crawled site or product")
-    category: Text | None = Field(None, description="Only this category and those below it; a/b where nested (listDoc)")
-    content_type: Text | None = Field(None, description="guide, api, reference … or .md")
+    """All documents by category, with what each is about."""
+
+    project: Text | None = Field(default=None, description="Only this crawled site or product")
+    category: Text | None = Field(
+        default=None, description="Only this category and those below it; a/b where nested (listDoc)"
+    )
+    content_type: Text | None = Field(default=None, description="guide, api, reference … or .md")
     sort_by: Annotated[SortBy, BeforeValidator(_word)] = "title"
 
 
 class RefreshRequest(RequestModel):
+    """Bring the index up to date."""
+
     rebuild: Flag = False
     prune: Flag = False
     wait: Flag = True
 
 
 class CheckRequest(RequestModel):
+    """Compare the stores with the files."""
+
     repair: Flag = False
 
 
 class EvaluateRequest(RequestModel):
+    """Measure the ranking on judged questions."""
+
     queries: Text = ""
     qrels: Text = ""
-    modes: Annotated[tuple[Mode, ...], Field(min_length=1), BeforeValidator(_words)] = (
+    modes: Annotated[Sequence[Mode], Field(min_length=1), BeforeValidator(_words)] = (
         "keyword",
         "semantic",
         "hybrid",
@@ -419,12 +478,16 @@ class EvaluateRequest(RequestModel):
 
 
 class BenchRequest(RequestModel):
-    query: Question = Field(description="The question")
+    """A search that is only timed."""
+
+    query: Question = Field(description="The question", kw_only=False)
     mode: ModeName = Field(description="How to search")
     llm: Flag = False
 
 
 class GapsRequest(RequestModel):
+    """Questions that found nothing or little."""
+
     limit: Positive = 50
 
 
@@ -1090,88 +1153,31 @@ class Operation:
     name: str
     method: str
     title: str
-    description: str
     request: type[RequestModel]
     response: type[ResponseModel] | None
     toolset: str = "default"  #: `default`, `rag`, `sites`, `registry`; empty for what is no MCP tool
     read_only: bool = True
 
+    @property
+    def description(self) -> str:
+        """What it does, as a model is told."""
+        return " ".join((self.request.__doc__ or "").split())
+
 
 _OPERATIONS = (
-    Operation(
-        "search_documentation",
-        "search",
-        "Search the documentation",
-        "Find the pages of the indexed documentation that answer a question, best first, with the sections that "
-        "answer, lines to cite, and further passages. Ask in plain words or with exact identifiers; read on "
-        "with get_document and the same query.",
-        SearchRequest,
-        SearchResponse,
-    ),
-    Operation(
-        "search_emails",
-        "search_emails",
-        "Search the emails",
-        "Find indexed emails by question, sender, subject, date or thread. Without a query: the newest that pass the "
-        "filters.",
-        EmailSearchRequest,
-        EmailSearchResponse,
-    ),
-    Operation(
-        "get_email_thread",
-        "get_thread",
-        "Read an email thread",
-        "A conversation, oldest mail first, quotes folded. Goes on at next_offset.",
-        ThreadRequest,
-        ThreadResponse,
-    ),
-    Operation(
-        "get_document",
-        "get_document",
-        "Read a document",
-        "The text of an indexed document: with query the sections that answer it, else by section or by lines. A long "
-        "one comes as outline with its beginning. Goes on at next_line if truncated.",
-        DocumentRequest,
-        DocumentResponse,
-    ),
-    Operation(
-        "list_products",
-        "list_products",
-        "List products",
-        "The products that the library holds; mails count as documents.",
-        NoArguments,
-        ProductsResponse,
-    ),
-    Operation(
-        "list_components",
-        "list_components",
-        "List components",
-        "The components of a product, with their number of documents.",
-        ComponentsRequest,
-        ComponentsResponse,
-    ),
-    Operation(
-        "get_index_status",
-        "status",
-        "Index status",
-        "What is indexed, how far indexing is, what failed or was skipped and why, which models answer.",
-        NoArguments,
-        StatusResponse,
-    ),
-    Operation(
-        "analyze_query",
-        "analyze",
-        "Analyze a query",
-        "How a question is understood and which mode suits it; with path, why that document is not found for it.",
-        AnalyzeRequest,
-        AnalyzeResponse,
-    ),
+    Operation("search_documentation", "search", "Search the documentation", SearchRequest, SearchResponse),
+    Operation("search_emails", "search_emails", "Search the emails", EmailSearchRequest, EmailSearchResponse),
+    Operation("get_email_thread", "get_thread", "Read an email thread", ThreadRequest, ThreadResponse),
+    Operation("get_document", "get_document", "Read a document", DocumentRequest, DocumentResponse),
+    Operation("list_products", "list_products", "List products", ProductsRequest, ProductsResponse),
+    Operation("list_components", "list_components", "List components", ComponentsRequest, ComponentsResponse),
+    Operation("get_index_status", "status", "Index status", StatusRequest, StatusResponse),
+    Operation("analyze_query", "analyze", "Analyze a query", AnalyzeRequest, AnalyzeResponse),
     Operation(
         "clear_search_cache",
         "clear_cache",
         "Clear the search cache",
-        "Forget cached answers; the index is untouched.",
-        NoArguments,
+        ClearCacheRequest,
         ClearCacheResponse,
         read_only=False,
     ),
@@ -1179,67 +1185,28 @@ _OPERATIONS = (
         "search_knowledge_base",
         "search_knowledge_base",
         "Search the knowledge base",
-        "Find passages by meaning (vector), by meaning and words (hybrid), or read again by a cross-encoder (rerank).",
         KnowledgeRequest,
         KnowledgeResponse,
-        "rag",
+        toolset="rag",
     ),
     Operation(
         "search_registry",
         "search_registry",
         "Search the registry",
-        "Find MCP servers, their tools and A2A agents by what they do or by name, among the registry files of the "
-        "library.",
         RegistryRequest,
         RegistryResponse,
-        "registry",
+        toolset="registry",
     ),
-    Operation(
-        "searchDoc",
-        "search_doc",
-        "Search documents",
-        "Find documents that answer a question, with the sections that match. Read one with loadDoc(slug).",
-        SiteSearchRequest,
-        SiteSearchResponse,
-        "sites",
-    ),
-    Operation(
-        "loadDoc",
-        "load_doc",
-        "Load documents",
-        "Read whole documents by slug: summary, sections, keywords and sources.",
-        SiteDocumentsRequest,
-        SiteDocumentsResponse,
-        "sites",
-    ),
-    Operation(
-        "listDoc",
-        "list_doc",
-        "List documents",
-        "All documents by category, with what each is about.",
-        SiteListRequest,
-        SiteListResponse,
-        "sites",
-    ),
-    Operation(
-        "list_facets",
-        "list_facets",
-        "List filter values",
-        "What a search may be filtered by: products with components, file types, kinds, languages, tags and dates.",
-        FacetsRequest,
-        FacetsResponse,
-        "",
-    ),
-    Operation("health", "health", "Health", "Whether all is well.", NoArguments, HealthResponse, ""),
-    Operation(
-        "refresh", "refresh", "Refresh", "Bring the index up to date.", RefreshRequest, RefreshResponse, "", False
-    ),
-    Operation("check", "check", "Check", "Compare the stores with the files.", CheckRequest, CheckResponse, "", False),
-    Operation(
-        "evaluate", "evaluate", "Evaluate", "Measure the ranking on judged questions.", EvaluateRequest, None, ""
-    ),
-    Operation("bench", "bench", "Bench", "A search that is only timed.", BenchRequest, SearchResponse, ""),
-    Operation("gaps", "gaps", "Gaps", "Questions that found nothing or little.", GapsRequest, GapsResponse, ""),
+    Operation("searchDoc", "search_doc", "Search documents", SiteSearchRequest, SiteSearchResponse, toolset="sites"),
+    Operation("loadDoc", "load_doc", "Load documents", SiteDocumentsRequest, SiteDocumentsResponse, toolset="sites"),
+    Operation("listDoc", "list_doc", "List documents", SiteListRequest, SiteListResponse, toolset="sites"),
+    Operation("list_facets", "list_facets", "List filter values", FacetsRequest, FacetsResponse, toolset=""),
+    Operation("health", "health", "Health", HealthRequest, HealthResponse, toolset=""),
+    Operation("refresh", "refresh", "Refresh", RefreshRequest, RefreshResponse, toolset="", read_only=False),
+    Operation("check", "check", "Check", CheckRequest, CheckResponse, toolset="", read_only=False),
+    Operation("evaluate", "evaluate", "Evaluate", EvaluateRequest, None, toolset=""),
+    Operation("bench", "bench", "Bench", BenchRequest, SearchResponse, toolset=""),
+    Operation("gaps", "gaps", "Gaps", GapsRequest, GapsResponse, toolset=""),
 )
 OPERATIONS: Final[Mapping[str, Operation]] = {operation.name: operation for operation in _OPERATIONS}
 """Every operation by the name that outsiders use."""

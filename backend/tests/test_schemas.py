@@ -25,7 +25,7 @@ from librarian.schemas import (
     TOOLSETS,
     EmailSearchRequest,
     FacetsRequest,
-    NoArguments,
+    ProductsRequest,
     RegistryRequest,
     RequestModel,
     SearchRequest,
@@ -158,7 +158,7 @@ def test_lists_of_names_accept_any_case_and_refuse_unknown_ones() -> None:
 
 
 def test_an_operation_without_arguments_says_so() -> None:
-    assert "It takes no arguments" in refusal(NoArguments, all=True)
+    assert "It takes no arguments" in refusal(ProductsRequest, all=True)
 
 
 def test_an_empty_email_query_needs_a_filter() -> None:

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from ..errors import Busy
-from ..models import REQUEST, Deadline, new_id
+from ..models import DEADLINE, REQUEST, Deadline, new_id
 
 T = TypeVar("T")
 
@@ -42,8 +42,8 @@ class Calls:
         """Calls that run or wait."""
         return self._pending
 
-    async def run(self, work: Callable[[Deadline], T]) -> T:
-        """`work(budget)` in a thread. Cancelling the awaiting task cancels the budget.
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run `work` in a thread, with a `DEADLINE` that cancelling the awaiting task cancels.
 
         Raises whatever the work raises, and `Busy` where the queue is full.
         """
@@ -59,7 +59,8 @@ class Calls:
             context = contextvars.copy_context()
             if not context.get(REQUEST):
                 context.run(REQUEST.set, new_id())
-            future = self._executor.submit(context.run, work, budget)
+            context.run(DEADLINE.set, budget)
+            future = self._executor.submit(context.run, work)
         except BaseException:
             self._left(None)
             raise

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from .. import __version__
 from ..errors import LibrarianError, Unavailable
 from ..files.writing import write_whole
-from ..models import Deadline
+from ..models import DEADLINE, Deadline
 
 if TYPE_CHECKING:
     from ..library import Librarian
@@ -73,11 +73,10 @@ class LibraryHandle:
         """Whether `instructions` needn't wait."""
         return self._done.is_set() or bool(self._last())
 
-    def wait(self, deadline: Deadline | None = None) -> Librarian:
-        """The library, as soon as it is open. Raises what kept it from opening, and what `deadline` does."""
+    def wait(self) -> Librarian:
+        """The library, as soon as it is open. Raises what kept it from opening, and what the deadline does."""
         while not self._done.wait(_POLL_S):
-            if deadline is not None:
-                deadline.check()
+            DEADLINE.get().check()
         if self._library is None:
             raise self._error or Unavailable("The library is closed.", hint="Ask again.")
         return self._library
@@ -86,7 +85,11 @@ class LibraryHandle:
         self, name: str, arguments: Mapping[str, object], deadline: Deadline | None = None
     ) -> ResponseModel | Mapping[str, object]:
         """As `Librarian.call`, once the library is open."""
-        return self.wait(deadline).call(name, arguments, deadline)
+        token = DEADLINE.set(deadline or DEADLINE.get())
+        try:
+            return self.wait().call(name, arguments)
+        finally:
+            DEADLINE.reset(token)
 
     def instructions(self) -> str:
         """The library's, and before it is open those of the last start; a first start waits. Never raises."""

@@ -25,7 +25,7 @@ from mcp.shared.exceptions import MCPError
 
 from ..errors import CallerError, LibrarianError, NotFound, shortened
 from ..library import Librarian
-from ..models import SCHEME, Deadline, Observer
+from ..models import SCHEME, Observer
 from ..text.sanitizing import escaped, fenced, inline, visible
 from .calls import Calls
 from .library_handle import LibraryHandle
@@ -47,24 +47,24 @@ class ResourceText:
     text: str
 
 
-def read(library: Librarian, uri: str, deadline: Deadline) -> ResourceText:
+def read(library: Librarian, uri: str) -> ResourceText:
     """The text of a document, or of the section that the fragment names; marks of answers in it are escaped.
 
     Raises `NotFound` for URIs of another kind and for documents that aren't there.
     """
     if not uri.startswith(SCHEME):
         raise NotFound(f"No resource {uri!r}.", hint=f"Resources begin with {SCHEME}; see resources/list.")
-    answer = library.get_document(uri, max_chars=LONGEST, deadline=deadline)
+    answer = library.get_document(uri, max_chars=LONGEST)
     text = "\n\n".join([answer.content, *remarks(answer)])
     if answer.truncated:
         text += f"\n\n[Truncated. Go on with get_document, {rest_of(answer)}.]"
     return ResourceText(uri, mime_type(os.path.splitext(answer.file_path)[1].lower()), escaped(text))
 
 
-def resource_fingerprint(library: Librarian, uri: str, deadline: Deadline) -> str:
+def resource_fingerprint(library: Librarian, uri: str) -> str:
     """Changes when the document does; empty where there is none."""
     try:
-        answer = library.get_document(uri.partition("#")[0], max_chars=1, deadline=deadline)
+        answer = library.get_document(uri.partition("#")[0], max_chars=1)
     except LibrarianError:
         return ""
     return f"{answer.indexed_at} {answer.last_modified}"
@@ -257,7 +257,7 @@ class Handlers:
         start, outcome, structured = time.perf_counter(), "error", None
         try:
             async with self._progress(ctx, tool.title):
-                answer = await self._calls.run(lambda budget: tool.call(params.arguments or {}, budget))
+                answer = await self._calls.run(lambda: tool.call(params.arguments or {}))
             outcome, structured = "ok", answer.structured
         except LibrarianError as error:
             outcome = error.code
@@ -308,11 +308,7 @@ class Handlers:
     async def list_resources(self, _: Ctx, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         """A page of documents, by path."""
         cursor = params.cursor if params is not None else None
-        page, last = await self._run(
-            lambda deadline: self._handle.wait(deadline).resources(
-                path_before(cursor) if cursor else None, deadline=deadline
-            )
-        )
+        page, last = await self._run(lambda: self._handle.wait().resources(path_before(cursor) if cursor else None))
         listed = [
             types.Resource(
                 uri=uri,
@@ -342,7 +338,7 @@ class Handlers:
     async def read_resource(self, _: Ctx, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         """A document or, by the address's fragment, a section of it."""
         uri = str(params.uri)
-        found = await self._run(lambda deadline: read(self._handle.wait(deadline), uri, deadline), uri=uri)
+        found = await self._run(lambda: read(self._handle.wait(), uri), uri=uri)
         text = types.TextResourceContents(uri=found.uri, mime_type=found.mime_type, text=found.text)
         return types.ReadResourceResult(contents=[text])
 
@@ -385,13 +381,13 @@ class Handlers:
                 self.watched.remove(uri)
 
     async def _fingerprint(self, uri: str) -> str:
-        return await self._calls.run(lambda deadline: resource_fingerprint(self._handle.wait(deadline), uri, deadline))
+        return await self._calls.run(lambda: resource_fingerprint(self._handle.wait(), uri))
 
     async def changed(self) -> list[str]:
         """Watched resources that aren't as they were. None of the calls: what isn't told now is never told."""
         watched = self.watched.uris()
         library = self._handle.wait
-        now = await asyncio.to_thread(lambda: [resource_fingerprint(library(), uri, Deadline()) for uri in watched])
+        now = await asyncio.to_thread(lambda: [resource_fingerprint(library(), uri) for uri in watched])
         return [uri for uri, fingerprint in zip(watched, now, strict=True) if self.watched.update(uri, fingerprint)]
 
     def close(self) -> None:
@@ -426,9 +422,7 @@ class Handlers:
             raise MCPError(
                 types.INVALID_PARAMS, f"Unknown prompt {inline(shortened(params.name))}. There are: {there}."
             )
-        text = await self._run(
-            lambda deadline: fill(prompt, self._handle.wait(deadline), params.arguments or {}, deadline)
-        )
+        text = await self._run(lambda: fill(prompt, self._handle.wait(), params.arguments or {}))
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(description=prompt.description, messages=[message])
 
@@ -444,14 +438,12 @@ class Handlers:
         if kind is None:
             return types.CompleteResult(completion=types.Completion(values=[], total=0, has_more=False))
         filled = (params.context.arguments if params.context is not None else None) or {}
-        values = await self._run(
-            lambda deadline: self._handle.wait(deadline).complete(kind, argument.value, filled, deadline=deadline)
-        )
+        values = await self._run(lambda: self._handle.wait().complete(kind, argument.value, filled))
         shown = [visible(value) for value in values[:MOST_COMPLETIONS]]  # as answers show it, and accepted like that
         completion = types.Completion(values=shown, total=len(values), has_more=len(values) > len(shown))
         return types.CompleteResult(completion=completion)
 
-    async def _run(self, work: Callable[[Deadline], T], uri: str = "") -> T:
+    async def _run(self, work: Callable[[], T], uri: str = "") -> T:
         """`work` in a thread, with `LibrarianError`s as protocol errors."""
         try:
             return await self._calls.run(work)

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
 
 from ..errors import Busy, CallerError, LibrarianError, NotFound, shortened
-from ..models import DRAFT, Deadline, Observer
+from ..models import DRAFT, Observer
 from ..schemas import (
     ALIASES,
     OPERATIONS,
@@ -211,8 +211,8 @@ class Api:
     async def _respond(self, operation: Operation, arguments: Mapping[str, object]) -> Response:
         start, outcome, observed = time.perf_counter(), "error", None
 
-        def call(deadline: Deadline) -> tuple[Mapping[str, object], str]:
-            response = self._handle.call(operation.name, arguments, deadline)
+        def call() -> tuple[Mapping[str, object], str]:
+            response = self._handle.call(operation.name, arguments)
             assert isinstance(response, ResponseModel)
             return response.as_fields(OBSERVED), response.as_json()
 

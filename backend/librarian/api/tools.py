@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import SetupError
-from ..models import Deadline
 from ..schemas import (
     TOOLSETS,
     EmailSearchResponse,
@@ -55,7 +54,7 @@ class Tool:
     description: str
     input_schema: Mapping[str, object]
     output_schema: Mapping[str, object] | None
-    call: Callable[[Mapping[str, object], Deadline], ToolAnswer] = field(repr=False)
+    call: Callable[[Mapping[str, object]], ToolAnswer] = field(repr=False)
     read_only: bool = True
 
 
@@ -75,8 +74,8 @@ def build_tools(
 
 
 def _tool(handle: LibraryHandle, operation: Operation, limits: ResultLimits) -> Tool:
-    def call(arguments: Mapping[str, object], deadline: Deadline) -> ToolAnswer:
-        response = handle.call(operation.name, arguments, deadline)
+    def call(arguments: Mapping[str, object]) -> ToolAnswer:
+        response = handle.call(operation.name, arguments)
         assert isinstance(response, ResponseModel)
         response = cleaned(response)
         return ToolAnswer(render(response), response.as_fields(exclude=_details(response)), links_of(response))

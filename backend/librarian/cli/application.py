@@ -1,4 +1,4 @@
-"""The application that commands are added to: what all of them share is said here."""
+"""The application that commands are added to, and the options that they share: `--root`, `--json` and so on."""
 
 from __future__ import annotations
 
@@ -7,68 +7,104 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
+from .. import __version__
 from ..errors import CallerError
-from .output import choose_plain
+from ..text.sanitizing import visible
+from .output import Page, choose_plain, write_json
 
-Root = Annotated[Path | None, typer.Option("--root", metavar="DIR", help="The folder of documents.")]
-Index = Annotated[Path | None, typer.Option("--index", metavar="DIR", help="Where the index lies.")]
-Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="The configuration file.")]
-Json = Annotated[bool, typer.Option("--json", help="Answer in JSON, with the same fields as the tools.")]
-Plain = Annotated[bool, typer.Option("--plain", help="Plain lines, as in a pipe.")]
-Mode = Annotated[
-    str | None,
-    typer.Option(
-        "--mode",
-        help="keyword, semantic, hybrid, rerank, hyde or auto.",
-        autocompletion=lambda: ["keyword", "semantic", "hybrid", "rerank", "hyde", "auto"],
-    ),
-]
+if TYPE_CHECKING:
+    from ..settings import Settings
 
-
-def complete_host(incomplete: str) -> list[str]:
-    """Names of hosts, for the shell."""
-    from .connect import HOSTS
-
-    return [name for name in HOSTS if name.startswith(incomplete)]
-
-
-def complete_setting(incomplete: str) -> list[str]:
-    """Names of settings, for the shell."""
-    from ..settings import SETTINGS
-
-    return [key for key in SETTINGS if key.startswith(incomplete)]
-
-
-def complete_model(incomplete: str) -> list[str]:
-    """Names of known models, for the shell."""
-    from ..embeddings.model_table import known
-
-    return [name for name in known() if name.startswith(incomplete)]
-
-
+OnProgress = Callable[[Mapping[str, Any]], None]
 F = TypeVar("F", bound=Callable[..., Any])
 
-
-_CLOSENESS = 0.8  #: of an unknown option to a real one (difflib's ratio): `--emial` has 0.8
-_SHORTEST_SLIP = 5  #: characters with the dashes
-_FLAG = re.compile(r"--[^\W\d_]\S*|-[^\W\d_]")  #: a word that reads as an option; `-word` excludes
-#: How other programs call an option; with a number it can hardly be a word of the question.
+#: The parts of `librarian --help`, in their order.
+ASK, KEEP, MEASURE, SET_UP = PANELS = ("Ask", "Keep the library", "Measure", "Set up")
+#: The options of every command, with their defaults.
+_SHARED = {
+    "as_json": (False, Annotated[bool, typer.Option("--json", help="Answer in JSON, with the fields of the tools.")]),
+    "plain": (False, Annotated[bool, typer.Option("--plain", help="Plain lines, as in a pipe.")]),
+    "root": (None, Annotated[Path | None, typer.Option(metavar="DIR", help="The folder of documents.")]),
+    "index": (None, Annotated[Path | None, typer.Option(metavar="DIR", help="Where the index lies.")]),
+    "config": (None, Annotated[Path | None, typer.Option(metavar="FILE", help="The configuration file.")]),
+}
+_OWN_OPTION = re.compile(r"-\w\d*")  #: `-h`, `-n`, `-n5`; other words with one dash belong to the question
 _ELSEWHERE = {
-    **dict.fromkeys(("--count", "--first", "--hits", "--limit", "--num", "--number"), "--max-results"),
-    **dict.fromkeys(("--results", "--size", "--top", "--top-k", "-k"), "--max-results"),
+    **dict.fromkeys(("--count", "--hits", "--limit", "--results", "--top", "--top-k"), "--max-results"),
     "--since": "--after",
     "--until": "--before",
 }
+"""What other programs call an option. With a value behind it, it can hardly be a word of the question."""
+_WORD = "\ue000"  #: marks a word that begins with a dash until the options are parsed
 
-#: The parts of `librarian --help`.
-ASK, KEEP, MEASURE, SET_UP = "Ask", "Keep the library", "Measure", "Set up"
+_notes: set[str] = set()
+
+
+def note(text: str) -> None:
+    """Print a note on stderr, once a process."""
+    if text not in _notes:
+        _notes.add(text)
+        sys.stderr.write(f"Note: {visible(text)}\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The library that a command is about, as the command line names it, and how to answer."""
+
+    root: Path | None = None
+    index: Path | None = None
+    config: Path | None = None
+    as_json: bool = False
+
+    def settings(self, **further: object) -> Settings:
+        """All settings, the command line's first. `further` are dotted keys, written with `__`."""
+        from ..settings import Settings
+
+        overrides = {"docs.root_path": self.root, "index.path": self.index}
+        dotted = {key.replace("__", "."): value for key, value in further.items()}
+        settings = Settings.load(self.config, overrides=overrides | dotted)
+        if notice := settings.configuration.notice():
+            note(notice)
+        return settings
+
+    def ask(
+        self, operation: str, *, on_progress: OnProgress | None = None, timeout: float | None = None, **given: Any
+    ) -> Any:
+        """The response of the index's daemon, which is started if there is none. None isn't passed on.
+
+        Neither settings nor arrays are loaded for this: what a short command costs is its start.
+        """
+        from ..daemon import client, discovery
+        from ..daemon.launcher import Library
+
+        found = discovery.find(config=self.config, root=self.root, index=self.index)
+        for notice in found.notes:
+            note(notice)
+        return client.call(
+            found.index,
+            operation,
+            {name: value for name, value in given.items() if value is not None},
+            library=Library.at(found, root_given=self.root is not None),
+            on_progress=on_progress,
+            timeout=timeout,
+            on_note=note,
+        )
+
+    def write(self, answer: Mapping[str, Any], render: Callable[[Page, Mapping[str, Any]], None]) -> None:
+        """Write an answer as JSON, or as `render` lays it out."""
+        if self.as_json:
+            write_json(answer)
+        else:
+            render(Page(), answer)
 
 
 class _BareFlags:
@@ -90,116 +126,116 @@ class _QueryCommand(_Command):
     """A command whose arguments are a question, in which words may begin with a dash."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Raises `CallerError` for an option that is all but one of the command's; notes which others are words."""
-        takes_value = {
-            name: not option.is_flag
-            for option in self.get_params(ctx)
-            if option.param_type_name == "option"
-            for name in (*option.opts, *option.secondary_opts)
-        }
-        options: list[str] = []
-        words: list[str] = []
-        flags: list[str] = []
-        left = list(reversed(args))
-        while left:
-            one = left.pop()
-            name, equals, behind = one.partition("=")
-            if one == "--":
-                words += reversed(left)
-                break
-            if name in takes_value:
-                options.append(one)
-                if takes_value[name] and not equals:
-                    if not left:
-                        return super().parse_args(ctx, options)  # which says that it lacks one
-                    options.append(left.pop())
-            elif one[:2] in takes_value and re.fullmatch(r"-\w\d+", one):
-                options.append(one)
-            else:
-                if not ctx.resilient_parsing:
-                    _refuse_slip(name, behind if equals else left[-1] if left else "", takes_value)
-                    if _FLAG.fullmatch(name):
-                        flags.append(name)
-                words.append(one)
-        if flags:
-            _note(flags, ctx.command_path)
-        return super().parse_args(ctx, [*options, "--", *words] if words else options)
+        """Raises `CallerError` for a misspelt option; notes which other unknown options are taken for words."""
+        params = [each for each in self.get_params(ctx) if each.param_type_name == "option"]
+        options = [name for each in params for name in (*each.opts, *each.secondary_opts)]
+        end = args.index("--") if "--" in args else len(args)
+        words = {arg for arg in _unknown(args[:end], options) if not ctx.resilient_parsing}
+        if flags := [word.partition("=")[0] for word in args if word in words and re.fullmatch(r"--\w\S*|-\w", word)]:
+            sys.stderr.write(
+                f"Note: {', '.join(dict.fromkeys(flags))}: taken for a word of the question, since it is no option; "
+                f"{ctx.command_path} --help lists these. Put '--' before words with dashes.\n"
+            )
+        left = super().parse_args(ctx, [_WORD + arg if arg in words else arg for arg in args[:end]] + args[end:])
+        question = ctx.params.get("question")
+        ctx.params["question"] = [word.removeprefix(_WORD) for word in question or ()]
+        return left
 
 
-def _refuse_slip(name: str, value: str, options: Iterable[str]) -> None:
-    """Nearly the name of an option, how it begins, or another program's name for it with a number is no word."""
-    near = [_ELSEWHERE[name]] if value[:1].isdigit() and _ELSEWHERE.get(name, "") in options else []
-    if not near and name.startswith("--") and len(name) >= _SHORTEST_SLIP:
-        begun = [option for option in options if option.startswith(name)]
-        near = begun or difflib.get_close_matches(name, list(options), 1, _CLOSENESS)
-    if near:
-        raise CallerError(f"No such option: {name}.", hint=f"Use {near[0]}, or put '--' before words with dashes.")
-
-
-def _note(flags: Iterable[str], command: str) -> None:
-    listed = ", ".join(dict.fromkeys(flags))
-    sys.stderr.write(
-        f"Note: {listed}: taken for a word of the question, since it is no option; {command} --help lists these. "
-        "Put '--' before words with dashes.\n"
-    )
-
-
-#: Commands and options of earlier versions: the words that begin and the option, each with what to do instead.
-_REMOVED = {
-    ("migrate", ""): (
-        "librarian migrate no longer exists.",
-        "Set storage.catalog, then run librarian index: it reads the folder into the other storage.",
-    ),
-    ("index", "--worker"): (
-        "librarian index --worker no longer exists.",
-        "Start librarian serve on each machine: one of them indexes, all of them answer.",
-    ),
-    ("tune", ""): (
-        "librarian tune no longer exists.",
-        "There is nothing to do: the query adapter learns from the library by itself (search.query_adapter).",
-    ),
-    ("doctor", "--offline"): (
-        "librarian doctor --offline no longer exists.",
-        "Use librarian doctor: it names every host that the settings send text to.",
-    ),
-}
+def _unknown(args: list[str], options: list[str]) -> Iterator[str]:
+    """The words that begin with a dash and are no option. Raises `CallerError` for one that is nearly an option."""
+    for arg, value in zip_longest(args, args[1:], fillvalue=""):
+        name, equals, behind = arg.partition("=")
+        if (
+            not arg.startswith("-")
+            or arg == "-"
+            or name in options
+            or (arg[:2] in options and _OWN_OPTION.fullmatch(arg))
+        ):
+            continue
+        near = [_ELSEWHERE[name]] if (behind if equals else value)[:1].isdigit() and name in _ELSEWHERE else []
+        if name.startswith("--") and len(name) > 4 and not near:
+            begun = [option for option in options if option.startswith(name)]
+            near = begun or difflib.get_close_matches(name, options, 1, 0.8)
+        if near and near[0] in options:
+            raise CallerError(f"No such option: {name}.", hint=f"Use {near[0]}, or put '--' before words with dashes.")
+        yield arg
 
 
 class _Group(_BareFlags, TyperGroup):
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that `args` name. Raises `CallerError` for one that an earlier version had."""
-        for (name, option), (message, hint) in _REMOVED.items():
-            if args[:1] == [name] and (not option or option in args):
-                raise CallerError(message, hint=hint)
-        return super().resolve_command(ctx, args)
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of all commands, by panel."""
+        panels = {name: getattr(command, "rich_help_panel", None) for name, command in self.commands.items()}
+        return sorted(panels, key=lambda name: PANELS.index(panels[name]) if panels[name] in PANELS else 0)
 
 
 class Application(typer.Typer):
-    """A group of commands, each of which also takes `--plain`."""
+    """A group of commands. A command is a function of a `Target`, from the shared options, and its own options."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(cls=_Group, **given)
 
-    def command(self, *args: Any, takes_query: bool = False, **given: Any) -> Callable[[F], F]:
-        """Register a command, with `--plain` besides its own options. `takes_query`: words may begin with dashes."""
-        register = super().command(*args, cls=_QueryCommand if takes_query else _Command, **given)
+    def command(  # type: ignore[override]  # the decorated function has a target besides
+        self,
+        name: str | None = None,
+        *,
+        example: str,
+        panel: str | None = None,
+        takes_query: bool = False,
+        options: Collection[str] = tuple(_SHARED),
+    ) -> Callable[[F], F]:
+        """Register a command. `takes_query`: its `question` may hold words that begin with a dash."""
+        register = super().command(
+            name,
+            cls=_QueryCommand if takes_query else _Command,
+            epilog=f"Example: {example}",
+            rich_help_panel=panel,
+        )
 
         def add(function: F) -> F:
-            register(_with_plain(function))
+            register(_with_shared_options(function, options))
             return function
 
         return add
 
 
-def _with_plain(function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_shared_options(function: Callable[..., Any], names: Collection[str]) -> Callable[..., Any]:
     @functools.wraps(function)
-    def command(*args: Any, plain: bool, **given: Any) -> Any:
-        choose_plain(plain)
-        return function(*args, **given)
+    def command(**given: Any) -> Any:
+        shared = {name: given.pop(name) for name in names}
+        choose_plain(shared.pop("plain"))
+        return function(Target(**shared), **given)
 
-    signature = inspect.signature(function, eval_str=True)  # typer would look the names up in this module
-    option = inspect.Parameter("plain", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Plain)
-    parameters = [*signature.parameters.values(), option]
-    command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    _, *parameters = inspect.signature(function, eval_str=True).parameters.values()
+    for name in names:
+        default, annotation = _SHARED[name]
+        kind = inspect.Parameter.KEYWORD_ONLY
+        parameters.append(inspect.Parameter(name, kind, default=default, annotation=annotation))
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        Page().line(f"librarian {__version__}")
+        raise typer.Exit
+
+
+app = Application(
+    name="librarian",
+    help="Finds the right passage in a folder of documentation and email.",
+    epilog="Try: librarian search 'how do I connect Cursor'",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def _everywhere(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Say which version this is.")
+    ] = False,
+) -> None:
+    pass

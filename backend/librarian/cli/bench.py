@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CallerError
-from .target import Place
+from .application import Target
 
 USUAL_QUESTIONS = (
     "installation",
@@ -29,7 +29,7 @@ _PLAIN = frozenset({"keyword", "semantic"})  #: modes in which no language model
 
 
 def measure(
-    place: Place, *, modes: Sequence[str], rounds: int, questions: Sequence[str] | None = None, llm: bool = False
+    target: Target, *, modes: Sequence[str], rounds: int, questions: Sequence[str] | None = None, llm: bool = False
 ) -> dict[str, Any]:
     """Median and 95th percentile in ms by mode: `inside` the daemon, and `outside` with the way there and back.
 
@@ -42,13 +42,13 @@ def measure(
     found: dict[str, Any] = {}
     others: Counter[str] = Counter()
     for mode in modes:
-        place.ask("bench", query=asked[0], mode=mode, llm=llm)
+        target.ask("bench", query=asked[0], mode=mode, llm=llm)
         inside, outside = [], []
         for _ in range(rounds):
-            place.ask("clear_search_cache")
+            target.ask("clear_search_cache")
             for question in asked:
                 before = time.perf_counter()
-                answer = place.ask("bench", query=question, mode=mode, llm=llm)
+                answer = target.ask("bench", query=question, mode=mode, llm=llm)
                 if answer["mode"] != mode != "auto":
                     others[f"{mode}: answered in mode {answer['mode']}"] += 1
                 if answer.get("cache") is None:
@@ -60,7 +60,7 @@ def measure(
             for name, share in (("p50", 0.5), ("p95", 0.95))
         }
     listed = [f"{what} ({count} of {len(asked) * rounds} searches)" for what, count in others.items()]
-    if not llm and not _PLAIN.issuperset(modes) and place.ask("get_index_status")["llm"]["enabled"]:
+    if not llm and not _PLAIN.issuperset(modes) and target.ask("get_index_status")["llm"]["enabled"]:
         listed.append("the language model was asked nothing: --llm has it rewrite the questions, as it does others")
     return {"modes": found, "notes": [f"{len(asked)} questions, {rounds} rounds each", *listed]}
 

@@ -1,20 +1,17 @@
-"""The commands that bring documentation in, and say what it lacks: crawl and gaps."""
+"""The command that brings documentation in: crawl."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import NOTHING_FOUND, UNREADABLE, CallerError, NotFound, Unavailable, counted
-from .application import KEEP, MEASURE, Config, Index, Json, Root
-from .output import Page, write_json
-from .progress import ProgressLine
-from .target import Place
+from .application import KEEP, Target, app
+from .output import Page, ProgressLine, write_json
 
 if TYPE_CHECKING:
     from ..crawling.options import CrawlOptions, ProjectModel
@@ -25,15 +22,9 @@ EVERY_S = 5.0  #: between two lines of progress where there is no terminal
 SHOWN = 20
 
 
-def add_to(app: typer.Typer) -> None:
-    """Adds this module's commands to the application."""
-    app.command(epilog="Example: librarian crawl https://docs.example.org/ --project example", rich_help_panel=KEEP)(
-        crawl
-    )
-    app.command(epilog="Example: librarian gaps --limit 20", rich_help_panel=MEASURE)(gaps)
-
-
+@app.command(example="librarian crawl https://docs.example.org/ --project example", panel=KEEP)
 def crawl(
+    target: Target,
     url: Annotated[str | None, typer.Argument(help="The site's first page; its folder is what is crawled.")] = None,
     project: Annotated[str | None, typer.Option(help="Name of the product that its pages become.")] = None,
     refresh: Annotated[bool, typer.Option("--refresh", help="Bring crawled projects up to date.")] = False,
@@ -41,7 +32,6 @@ def crawl(
         bool, typer.Option("--remove", help="Take a crawled project away: its pages, and what is remembered of it.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and write nothing.")] = False,
-    model: Annotated[str | None, typer.Option(hidden=True)] = None,
     group_by: Annotated[
         str | None, typer.Option(metavar="navigation", help="Also write one overview per group of the navigation.")
     ] = None,
@@ -49,10 +39,6 @@ def crawl(
     rate: Annotated[float, typer.Option(min=0, help="Requests per second at most; 0: no limit.")] = 5.0,
     max_pages: Annotated[int, typer.Option(min=1, help="The most pages of the project.")] = 5_000,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds without an answer.")] = 20.0,
-    as_json: Json = False,
-    root: Root = None,
-    index: Index = None,
-    config: Config = None,
 ) -> None:
     """Bring a documentation site in as Markdown files, or fetch what has changed there.
 
@@ -63,14 +49,9 @@ def crawl(
     from ..crawling.options import CrawlOptions
     from ..crawling.pages import projects
 
-    if model is not None:
-        raise CallerError(
-            "--model no longer exists: a library has one embedding model.",
-            hint="Crawl into another library, with its own --root and --index, and set EMBEDDING_MODEL there.",
-        )
     if group_by not in (None, "navigation"):
         raise CallerError(f"--group-by is {group_by!r}.", hint="The one grouping is navigation.")
-    settings = Place(root, index, config).settings()
+    settings = target.settings()
     settings.require_library()
     options = CrawlOptions(
         allow_private=allow_private,
@@ -81,7 +62,7 @@ def crawl(
         summarize=None if dry_run or remove else summarizer_of(settings),
     )
     if remove:
-        _remove(settings, project, as_json=as_json)
+        _remove(settings, project, as_json=target.as_json)
         return
     names = [project] if project else list(projects(settings.index.path)) if refresh and not url else []
     if not names:
@@ -92,10 +73,12 @@ def crawl(
         raise CallerError("crawl needs a URL.", hint="Give the site's first page, or --refresh for what is there.")
     model_used = _model(settings)
     answers = [
-        _one(url or "", name, settings, options, model_used, dry_run=dry_run, quiet=as_json, alone=len(names) == 1)
+        _one(
+            url or "", name, settings, options, model_used, dry_run=dry_run, quiet=target.as_json, alone=len(names) == 1
+        )
         for name in names
     ]
-    if as_json:
+    if target.as_json:
         write_json(answers[0] if project or len(answers) == 1 else {"projects": answers})
     else:
         for answer in answers:
@@ -103,27 +86,6 @@ def crawl(
     if not dry_run and not any(answer["pages"] for answer in answers):
         raise typer.Exit(NOTHING_FOUND)
     raise typer.Exit(UNREADABLE if any(answer.get("errors") for answer in answers) else 0)
-
-
-def gaps(
-    limit: Annotated[int, typer.Option(min=1, help="The most questions.")] = 50,
-    as_json: Json = False,
-    root: Root = None,
-    index: Index = None,
-    config: Config = None,
-) -> None:
-    """List questions that found nothing or little, where analytics.enabled has them kept. They stay on this machine."""
-    answer = Place(root, index, config).ask("gaps", limit=limit)
-    if as_json:
-        write_json(answer)
-        return
-    page = Page()
-    if not answer["enabled"]:
-        page.line("Questions aren't kept; set analytics.enabled to true.")
-    page.line((counted(len(answer["gaps"]), "gap"), "bold"), f" in {counted(answer['questions'], 'question')}")
-    if answer["gaps"]:
-        rows = [(gap["times"], gap["results"], gap["last_asked"][:10], gap["query"]) for gap in answer["gaps"]]
-        page.table(("times", "results", "last asked", "question"), rows)
 
 
 def _remove(settings: Settings, project: str | None, *, as_json: bool) -> None:
@@ -175,6 +137,13 @@ def _one(
     """Crawls one project. Of several (not `alone`), one whose site is away doesn't keep the others from their turn."""
     from ..crawling.crawler import Crawler, report_fields
 
+    def show(progress: CrawlProgress) -> None:
+        text = (
+            f"{project}: {counted(progress.done, 'page')}, {progress.queued} to go, {progress.bytes / 1e6:.1f} MB, "
+            f"{counted(progress.errors, 'error')}"
+        )
+        line.show(progress.done / max(progress.done + progress.queued, 1), text, int(time.monotonic() / EVERY_S))
+
     with ProgressLine(quiet=quiet) as line:
         crawler = Crawler(
             url,
@@ -183,7 +152,7 @@ def _one(
             settings.index.path,
             options,
             model=model,
-            on_progress=_progress(line, project),
+            on_progress=show,
         )
         try:
             return report_fields(crawler.plan() if dry_run else crawler.run())
@@ -191,20 +160,6 @@ def _one(
             if alone or dry_run:
                 raise
             return report_fields(crawler.kept_as_it_was(str(error)))
-
-
-def _progress(line: ProgressLine, project: str) -> Callable[[CrawlProgress], None]:
-    """What the crawler calls after each page."""
-
-    def show(progress: CrawlProgress) -> None:
-        share = progress.done / max(progress.done + progress.queued, 1)
-        text = (
-            f"{project}: {counted(progress.done, 'page')}, {progress.queued} to go, {progress.bytes / 1e6:.1f} MB, "
-            f"{counted(progress.errors, 'error')}"
-        )
-        line.show(share, text, int(time.monotonic() / EVERY_S))
-
-    return show
 
 
 def _show(page: Page, answer: dict[str, Any]) -> None:

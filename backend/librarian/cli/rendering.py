@@ -22,7 +22,7 @@ def search(page: Page, answer: Answer, *, why: bool = False) -> None:
         page.line()
     for result in answer["results"]:
         _heading(page, result)
-        page.passage(result["snippet"], [(start, end) for start, end in result.get("highlights") or ()], flowing=True)
+        page.passage(result["snippet"], [(start, end) for start, end in result.get("highlights") or ()])
         for one in result.get("more") or ():
             heading = f": {one['heading']}" if one.get("heading") else ""
             size = counted(one["tokens"], "token")
@@ -100,7 +100,10 @@ def document(page: Page, answer: Answer) -> None:
         if mail := answer.get("email"):
             _mail_head(page, mail)
         page.line()
-    page.passage(answer["content"], indent=0)
+    if answer["file_path"].lower().endswith((".md", ".markdown")):
+        page.markdown(answer["content"])
+    else:
+        page.passage(answer["content"], indent=0)
     if missing := answer.get("missing_section"):
         page.line((f"… no section {missing!r}: this is the document", "red"))
     for note in answer.get("notes") or ():
@@ -188,7 +191,7 @@ def status(page: Page, answer: Answer) -> None:
     _left_out(page, "skipped", answer["skipped"]["total"], answer["skipped"]["examples"])
     _left_out(page, "unreadable", answer["failures"]["total"], answer["failures"]["items"])
     for note in answer.get("notes") or ():
-        page.line(("note: ", "dim"), note, hang=6)
+        page.line(("note: ", "dim"), note)
 
 
 def _left_out(page: Page, word: str, total: int, items: Sequence[Answer]) -> None:
@@ -245,37 +248,31 @@ def check(page: Page, answer: Answer) -> None:
 
 
 def evaluation(page: Page, answer: Answer) -> None:
-    """Measures by mode: a number, or a mean with its 95% interval and the p of its difference from the first mode.
-
-    Where a terminal is too narrow for that, only the first measure has its interval.
-    """
+    """Measures by mode: a number, or a mean with its 95% interval and the p of its difference from the first mode."""
     modes: Mapping[str, Answer] = answer.get("modes") or {}
     measures = list(dict.fromkeys(name for found in modes.values() for name in found))
-    header = ["mode", *measures]
     rows = [[mode, *(_measure(found.get(name)) for name in measures)] for mode, found in modes.items()]
-    fits = page.fits(header, rows)
-    if not fits:
-        rows = [
-            [mode, *(_measure(found.get(name), interval=name == measures[0], p=False) for name in measures)]
-            for mode, found in modes.items()
-        ]
     if rows:
-        page.table(header, rows)
+        page.table(["mode", *measures], rows)
     if "questions" in answer:
-        more = "" if fits else "; a wider terminal, or --json, shows every interval and p"
-        page.line((f"{counted(answer['questions'], 'question')}; mean with its 95% interval{more}", "dim"))
+        page.line((f"{counted(answer['questions'], 'question')}; mean with its 95% interval", "dim"))
     for note in answer.get("notes") or ():
-        page.line(("note: ", "dim"), str(note), hang=6)
+        page.line(("note: ", "dim"), str(note))
 
 
-def _measure(value: object, *, interval: bool = True, p: bool = True) -> str:
+def _measure(value: object) -> str:
     if isinstance(value, Mapping):
-        parts = [f"{value['mean']:.3f}"]
-        parts += [f"[{value['low']:.3f}, {value['high']:.3f}]"] if interval else []
-        parts += [_p(value["p"])] if p and value.get("p") is not None else []
-        return " ".join(parts)
+        p = value.get("p")
+        shown = "" if p is None else " p<0.001" if p < 0.001 else f" p={p:.3f}"
+        return f"{value['mean']:.3f} [{value['low']:.3f}, {value['high']:.3f}]{shown}"
     return f"{value:.2f}" if isinstance(value, float) else "" if value is None else str(value)
 
 
-def _p(value: float) -> str:
-    return "p<0.001" if value < 0.001 else f"p={value:.3f}"
+def gaps(page: Page, answer: Answer) -> None:
+    """Questions that found nothing or little."""
+    if not answer["enabled"]:
+        page.line("Questions aren't kept; set analytics.enabled to true.")
+    page.line((counted(len(answer["gaps"]), "gap"), "bold"), f" in {counted(answer['questions'], 'question')}")
+    if answer["gaps"]:
+        rows = [(gap["times"], gap["results"], gap["last_asked"][:10], gap["query"]) for gap in answer["gaps"]]
+        page.table(("times", "results", "last asked", "question"), rows)

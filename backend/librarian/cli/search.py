@@ -3,55 +3,33 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, get_args
 
 import typer
 
-from .. import __version__
 from ..errors import NOTHING_FOUND, CallerError
-from . import crawl, rendering
-from . import index as index_commands
-from .application import ASK, Application, Config, Index, Json, Mode, Root
-from .output import Page, write_answer, write_json
-from .target import Place
+from ..models import Mode
+from . import crawl, index, models, rendering  # noqa: F401  (they add their commands)
+from .application import ASK, Target, app
 
-app = Application(
-    name="librarian",
-    help="Finds the right passage in a folder of documentation and email.",
-    epilog="Try: librarian search 'how do I connect Cursor'",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+__all__ = ["app"]
 
 
-def _say_version(wanted: bool) -> None:
-    if wanted:
-        Page().line(f"librarian {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _everywhere(
-    version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Say which version this is.")
-    ] = False,
-) -> None:
-    pass
-
-
-@app.command(
-    takes_query=True,
-    epilog="Example: librarian search 'rolling update' --product kubernetes --why",
-    rich_help_panel=ASK,
-)
+@app.command(takes_query=True, example="librarian search 'rolling update' --product kubernetes --why", panel=ASK)
 def search(
+    target: Target,
     question: Annotated[
         list[str] | None,
         typer.Argument(help='The question. "quoted words" must occur (quote them for the shell), -word excludes.'),
     ] = None,
     emails: Annotated[bool, typer.Option("--emails", help="Search emails; by filters alone the newest first.")] = False,
-    mode: Mode = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            help="keyword, semantic, hybrid, rerank, hyde or auto.", autocompletion=lambda: list(get_args(Mode))
+        ),
+    ] = None,
     product: Annotated[str | None, typer.Option(help="Only this product.")] = None,
     component: Annotated[str | None, typer.Option(help="Only this component.")] = None,
     max_results: Annotated[int | None, typer.Option("--max-results", "-n", help="How many results, 1-50.")] = None,
@@ -75,25 +53,9 @@ def search(
     include_weak: Annotated[bool, typer.Option("--include-weak", help="Show hardly relevant results too.")] = False,
     brief: Annotated[bool, typer.Option("--brief", help="A short snippet for each passage.")] = False,
     why: Annotated[bool, typer.Option("--why", help="Show the reasons for each place.")] = False,
-    as_json: Json = False,
-    root: Root = None,
-    index: Index = None,
-    config: Config = None,
 ) -> None:
     """Ask a question and get the documents that answer it, with the sections that do. Exit code 1 where nothing is
     found."""
-    shared: dict[str, Any] = {
-        "query": " ".join(question or ()),
-        "mode": mode,
-        "product": product,
-        "component": component,
-        "max_results": max_results,
-        "offset": offset,
-        "semantic_weight": semantic_weight,
-        "max_tokens": max_tokens,
-        "brief": brief or None,
-        "explain": why or not as_json or None,  # on a page the matches are marked
-    }
     for_documents = {
         "--file-type": ("file_types", file_types),
         "--doc-type": ("doc_type", doc_type),
@@ -112,41 +74,45 @@ def search(
         "--max-per-thread": ("max_per_thread", max_per_thread),
     }
     mine, others = (for_emails, for_documents) if emails else (for_documents, for_emails)
-    unsuitable = [option for option, (_, value) in others.items() if value not in (None, [])]
-    if unsuitable:
+    if unsuitable := [option for option, (_, value) in others.items() if value not in (None, [])]:
         hint = "Leave --emails out." if emails else "Add --emails."
         raise CallerError(f"{unsuitable[0]} is for {'documents' if emails else 'emails'}.", hint=hint)
-    given = shared | {name: value for name, value in mine.values() if value not in (None, [])}
-    dates = ("date_after", "date_before") if emails else ("modified_after", "modified_before")
-    given |= dict(zip(dates, (after, before), strict=True))
-    answer = Place(root, index, config).ask("search_emails" if emails else "search_documentation", **given)
-    if as_json:
-        write_json(answer)
-    else:
-        rendering.search(Page(), answer, why=why)
+    given: dict[str, Any] = {name: value for name, value in mine.values() if value not in (None, [])}
+    date = "date" if emails else "modified"
+    given |= {f"{date}_after": after, f"{date}_before": before}
+    answer = target.ask(
+        "search_emails" if emails else "search_documentation",
+        query=" ".join(question or ()),
+        mode=mode,
+        product=product,
+        component=component,
+        max_results=max_results,
+        offset=offset,
+        semantic_weight=semantic_weight,
+        max_tokens=max_tokens,
+        brief=brief or None,
+        explain=why or not target.as_json or None,  # on a page the matches are marked
+        **given,
+    )
+    target.write(answer, partial(rendering.search, why=why))
     raise typer.Exit(0 if answer["results"] else NOTHING_FOUND)
 
 
-@app.command(
-    epilog="Example: librarian show librarian/guide/installation.md --section 'Time and size'", rich_help_panel=ASK
-)
+@app.command(example="librarian show librarian/guide/installation.md --section 'Time and size'", panel=ASK)
 def show(
+    target: Target,
     path: Annotated[str, typer.Argument(help="file_path, id or uri of a result; path:10-20 for lines.")],
     query: Annotated[str | None, typer.Option(help="A question: only the sections that answer it.")] = None,
     section: Annotated[str | None, typer.Option(help="A heading or its anchor.")] = None,
     lines: Annotated[str | None, typer.Option(metavar="A-B", help="Lines, such as 10-20, 10- or 10.")] = None,
     max_chars: Annotated[int, typer.Option(help="The most characters; 0: all.")] = 0,
     max_tokens: Annotated[int | None, typer.Option(help="With --query: size at most, in tokens.")] = None,
-    as_json: Json = False,
-    root: Root = None,
-    index: Index = None,
-    config: Config = None,
 ) -> None:
     """Show a document, a section, some lines, or what answers a question. Exit code 1 where there is none."""
     if lines is None and (named := re.fullmatch(r"(.+):(\d+(?:-\d*)?)", path)):
         path, lines = named.groups()
     first, last = _line_range(lines)
-    answer = Place(root, index, config).ask(
+    answer = target.ask(
         "get_document",
         path=path,
         section=section,
@@ -156,62 +122,47 @@ def show(
         query=query,
         max_tokens=max_tokens,
     )
-    write_answer(answer, as_json, rendering.document)
+    target.write(answer, rendering.document)
 
 
-@app.command(epilog="Example: librarian thread 1de8e54fa984fa7e", rich_help_panel=ASK)
+@app.command(example="librarian thread 1de8e54fa984fa7e", panel=ASK)
 def thread(
+    target: Target,
     thread_id: Annotated[str, typer.Argument(help="thread_id of a result of search --emails.")],
     offset: Annotated[int, typer.Option(help="Begin behind so many mails.")] = 0,
     max_chars: Annotated[int, typer.Option(help="The most characters; 0: all.")] = 0,
-    as_json: Json = False,
-    root: Root = None,
-    index: Index = None,
-    config: Config = None,
 ) -> None:
     """Show an email thread, oldest mail first."""
-    answer = Place(root, index, config).ask("get_email_thread", thread_id=thread_id, offset=offset, max_chars=max_chars)
-    write_answer(answer, as_json, rendering.thread)
+    answer = target.ask("get_email_thread", thread_id=thread_id, offset=offset, max_chars=max_chars)
+    target.write(answer, rendering.thread)
 
 
 @app.command(
-    takes_query=True,
-    epilog="Example: librarian analyze 'pods stay pending' --path kubernetes/tasks/debug.md",
-    rich_help_panel=ASK,
+    takes_query=True, example="librarian analyze 'pods stay pending' --path kubernetes/tasks/debug.md", panel=ASK
 )
 def analyze(
+    target: Target,
     question: Annotated[list[str], typer.Argument(help="The question.")],
     path: Annotated[str | None, typer.Option(help="A document that ought to be found: where it falls out.")] = None,
-    as_json: Json = False,
-    root: Root = None,
-    index: Index = None,
-    config: Config = None,
 ) -> None:
     """Say how a question is understood, and why a document isn't found for it."""
-    write_answer(
-        Place(root, index, config).ask("analyze_query", query=" ".join(question), path=path),
-        as_json,
-        rendering.analysis,
-    )
+    target.write(target.ask("analyze_query", query=" ".join(question), path=path), rendering.analysis)
 
 
-@app.command(epilog="Example: librarian products kubernetes", rich_help_panel=ASK)
+@app.command(example="librarian products kubernetes", panel=ASK)
 def products(
+    target: Target,
     product: Annotated[str | None, typer.Argument(help="List the components of this product.")] = None,
-    as_json: Json = False,
-    root: Root = None,
-    index: Index = None,
-    config: Config = None,
 ) -> None:
     """List products, or the components of one."""
     operation = "list_components" if product else "list_products"
-    write_answer(Place(root, index, config).ask(operation, product=product or None), as_json, rendering.products)
+    target.write(target.ask(operation, product=product or None), rendering.products)
 
 
-@app.command(epilog="Example: librarian status --json | jq .embedded_chunks", rich_help_panel=ASK)
-def status(as_json: Json = False, root: Root = None, index: Index = None, config: Config = None) -> None:
+@app.command(example="librarian status --json | jq .embedded_chunks", panel=ASK)
+def status(target: Target) -> None:
     """Say what the index holds and whether everything works."""
-    write_answer(Place(root, index, config).ask("get_index_status"), as_json, rendering.status)
+    target.write(target.ask("get_index_status"), rendering.status)
 
 
 def _line_range(lines: str | None) -> tuple[int | None, int | None]:
@@ -223,7 +174,3 @@ def _line_range(lines: str | None) -> tuple[int | None, int | None]:
         return int(first), int(last) if last else None if dash else int(first)
     except ValueError:
         raise CallerError(f"--lines is {lines!r}.", hint="Write 10-20, 10- or 10.") from None
-
-
-index_commands.add_to(app)
-crawl.add_to(app)

@@ -117,7 +117,7 @@ class EvaluationService:
             wanted = FOUND if text in mails else SEEN + further
             while offset is not None and len(found) < wanted:
                 page = ask(
-                    text, deadline=deadline, mode=mode, product=product, offset=offset,
+                    text, mode=mode, product=product, offset=offset,
                     max_results=min(wanted, self._most), brief=True, **limit,
                 )  # fmt: skip
                 if not offset:

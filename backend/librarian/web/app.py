@@ -94,7 +94,7 @@ def build_app(
 
     @app.get("/metrics", include_in_schema=False)
     async def metrics_page() -> Response:
-        status = await mcp.calls.run(lambda deadline: handle.wait(deadline).status(deadline=deadline))
+        status = await mcp.calls.run(lambda: handle.wait().status())
         return Response(metrics.page(status, mcp.calls.pending, mcp.streams), media_type=CONTENT_TYPE)
 
     shell = _Shell(directory=_STATIC)

@@ -8,7 +8,7 @@ from typing import Any
 
 from librarian import schemas
 from librarian.errors import CallerError, NotFound
-from librarian.models import Deadline
+from librarian.models import DEADLINE
 from librarian.schemas import KnowledgeResponse, RegistryResponse, ServerItem
 
 DOCUMENTS = {
@@ -87,27 +87,24 @@ class FakeLibrary:
         self.first = ""  #: why it isn't ready
         self.listeners: list[Callable[[int], None]] = []
 
-    def call(
-        self, name: str, arguments: Mapping[str, object], deadline: Deadline | None = None
-    ) -> schemas.ResponseModel:
+    def call(self, name: str, arguments: Mapping[str, object]) -> schemas.ResponseModel:
         operation = schemas.OPERATIONS[name]
         request = schemas.validated(operation.request, arguments, name)
         given = request.model_dump(mode="json", exclude_unset=True)
-        response: schemas.ResponseModel = getattr(self, operation.method)(**given, deadline=deadline)
+        response: schemas.ResponseModel = getattr(self, operation.method)(**given)
         return response
 
     def _note(self, verb: str, given: Mapping[str, Any]) -> None:
         self.asked.append((verb, dict(given)))
 
-    def search(self, query: str, *, deadline: Deadline | None = None, **given: Any) -> schemas.SearchResponse:
+    def search(self, query: str, **given: Any) -> schemas.SearchResponse:
         self._note("search", {"query": query, **given})
         if query == "block":
-            assert deadline is not None
             self.blocking.set()
             while not self.release.wait(0.01):  # the two events can't be waited for at once
-                if deadline.cancelled.is_set():
+                if DEADLINE.get().cancelled.is_set():
                     self.cancelled.set()
-                deadline.check()
+                DEADLINE.get().check()
         if query == "bug":
             raise ZeroDivisionError("a bug, on purpose")
         if not query.strip():
@@ -120,9 +117,7 @@ class FakeLibrary:
         count = given.get("max_results") or 1
         return search_answer([result(rank) for rank in range(1, count + 1)], query=query)
 
-    def search_emails(
-        self, query: str = "", *, deadline: Deadline | None = None, **given: Any
-    ) -> schemas.EmailSearchResponse:
+    def search_emails(self, query: str = "", **given: Any) -> schemas.EmailSearchResponse:
         self._note("search_emails", {"query": query, **given})
         mail = schemas.EmailResult(
             **result(1, "ray/mail/one.eml").model_dump(),
@@ -140,9 +135,7 @@ class FakeLibrary:
             **{**search_answer([]).model_dump(), "query": query, "results": [mail], "total": 1}
         )
 
-    def get_thread(
-        self, thread_id: str, *, offset: int = 0, max_chars: int = 400_000, deadline: Deadline | None = None
-    ) -> schemas.ThreadResponse:
+    def get_thread(self, thread_id: str, *, offset: int = 0, max_chars: int = 400_000) -> schemas.ThreadResponse:
         self._note("get_thread", {"thread_id": thread_id})
         if thread_id != "t1":
             raise NotFound(f"No thread {thread_id!r}.", hint="Take it from a result of search_emails.")
@@ -168,7 +161,6 @@ class FakeLibrary:
         line_end: int | None = None,
         max_chars: int | None = None,
         query: str | None = None,
-        deadline: Deadline | None = None,
     ) -> schemas.DocumentResponse:
         from urllib.parse import unquote
 
@@ -196,19 +188,19 @@ class FakeLibrary:
             indexed_at=self.indexed_at,
         )
 
-    def list_products(self, *, deadline: Deadline | None = None) -> schemas.ProductsResponse:
+    def list_products(self) -> schemas.ProductsResponse:
         rows = [
             schemas.ProductItem(name="prom", component_count=1, document_count=1),
             schemas.ProductItem(name="ray", component_count=1, document_count=2),
         ]
         return schemas.ProductsResponse(products=rows, total=2)
 
-    def list_components(self, product: str, *, deadline: Deadline | None = None) -> schemas.ComponentsResponse:
+    def list_components(self, product: str) -> schemas.ComponentsResponse:
         return schemas.ComponentsResponse(
             product=product, components=[schemas.ComponentItem(name="core", document_count=2)], total=1
         )
 
-    def list_facets(self, type: str = "documents", *, deadline: Deadline | None = None) -> schemas.FacetsResponse:
+    def list_facets(self, type: str = "documents") -> schemas.FacetsResponse:
         self._note("list_facets", {"type": type})
         if type not in ("documents", "emails"):
             raise CallerError(f"type {type!r} is unknown.", hint="Use documents or emails.")
@@ -216,7 +208,7 @@ class FakeLibrary:
         ray = schemas.ProductFacet(name="ray", count=2, components=[core])
         return schemas.FacetsResponse(type="documents", total=2, products=[ray], tags=[core], generation=7)
 
-    def status(self, *, deadline: Deadline | None = None) -> schemas.StatusResponse:
+    def status(self) -> schemas.StatusResponse:
         return schemas.StatusResponse(
             status="ready",
             documents=3,
@@ -236,7 +228,7 @@ class FakeLibrary:
             notes=["max_text_length has no effect"],
         )
 
-    def health(self, *, deadline: Deadline | None = None) -> schemas.HealthResponse:
+    def health(self) -> schemas.HealthResponse:
         return schemas.HealthResponse(
             status="indexing" if self.first else "ok",
             ready=not self.first,
@@ -248,9 +240,7 @@ class FakeLibrary:
             uptime_s=1.0,
         )
 
-    def analyze(
-        self, query: str, *, path: str | None = None, deadline: Deadline | None = None
-    ) -> schemas.AnalyzeResponse:
+    def analyze(self, query: str, *, path: str | None = None) -> schemas.AnalyzeResponse:
         self._note("analyze", {"query": query, "path": path})
         why = (
             schemas.WhyNot(
@@ -274,29 +264,25 @@ class FakeLibrary:
             why_not=why,
         )
 
-    def search_knowledge_base(self, query: str, *, deadline: Deadline | None = None, **given: Any) -> KnowledgeResponse:
+    def search_knowledge_base(self, query: str, **given: Any) -> KnowledgeResponse:
         self._note("search_knowledge_base", {"query": query, **given})
         return KnowledgeResponse(results=[], total_found=0, search_mode="hybrid", degraded=[])
 
-    def search_registry(self, query: str, *, deadline: Deadline | None = None, **given: Any) -> RegistryResponse:
+    def search_registry(self, query: str, **given: Any) -> RegistryResponse:
         self._note("search_registry", {"query": query, **given})
         server = ServerItem(path="/w", server_name="Weather", tags=[], relevance_score=0.9, matching_tools=[])
         return RegistryResponse(query=query, search_mode="hybrid", servers=[server], agents=[], tools=[])
 
-    def clear_cache(self, *, deadline: Deadline | None = None) -> schemas.ClearCacheResponse:
+    def clear_cache(self) -> schemas.ClearCacheResponse:
         return schemas.ClearCacheResponse(cleared=2)
 
-    def resources(
-        self, cursor: str | None = None, *, deadline: Deadline | None = None
-    ) -> tuple[list[tuple[str, str, str, str]], str | None]:
+    def resources(self, cursor: str | None = None) -> tuple[list[tuple[str, str, str, str]], str | None]:
         """Two a page."""
         paths = [path for path in sorted(DOCUMENTS) if path > (cursor or "")]
         page = [(uri(path), path, "." + path.rsplit(".", 1)[-1], "2026-01-02T03:04:05Z") for path in paths[:2]]
         return page, paths[1] if len(paths) > 2 else None
 
-    def complete(
-        self, kind: str, value: str, context: Mapping[str, str] | None = None, *, deadline: Deadline | None = None
-    ) -> list[str]:
+    def complete(self, kind: str, value: str, context: Mapping[str, str] | None = None) -> list[str]:
         self._note("complete", {"kind": kind, "value": value, "context": dict(context or {})})
         names = {"product": ["prom", "ray"], "path": sorted(DOCUMENTS), "thread": ["t1"]}.get(kind, [])
         if value == "many":

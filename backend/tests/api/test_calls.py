@@ -13,14 +13,14 @@ import pytest
 
 from librarian.api.calls import Calls
 from librarian.errors import Busy, CallerError, NotFound
-from librarian.models import Deadline
+from librarian.models import DEADLINE
 
 
 def test_no_more_calls_run_than_there_are_threads_and_the_rest_wait_or_are_refused() -> None:
     async def body() -> None:
         calls, release, started = Calls(threads=2, queue=1), threading.Event(), threading.Semaphore(0)
 
-        def work(_: Deadline) -> str:
+        def work() -> str:
             started.release()
             assert release.wait(10)
             return "done"
@@ -44,12 +44,12 @@ def test_a_caller_that_leaves_cancels_its_budget_and_a_waiting_call_never_starts
     async def body() -> None:
         calls, started, seen = Calls(threads=1), threading.Event(), threading.Event()
 
-        def work(budget: Deadline) -> None:
+        def work() -> None:
             started.set()
-            if budget.cancelled.wait(10):
+            if DEADLINE.get().cancelled.wait(10):
                 seen.set()
 
-        def never(_: Deadline) -> None:
+        def never() -> None:
             pytest.fail("a call that was given up has started")
 
         running = asyncio.create_task(calls.run(work))
@@ -69,16 +69,16 @@ def test_a_caller_that_leaves_cancels_its_budget_and_a_waiting_call_never_starts
 def test_a_call_has_a_deadline_and_passes_on_what_its_work_raises() -> None:
     async def body() -> None:
         calls = Calls(threads=1, timeout_s=5)
-        assert 0 < await calls.run(lambda budget: budget.remaining_ms()) <= 5000
+        assert 0 < await calls.run(lambda: DEADLINE.get().remaining_ms()) <= 5000
 
-        def fails(_: Deadline) -> None:
+        def fails() -> None:
             raise CallerError("no")
 
         with pytest.raises(CallerError, match="no"):
             await calls.run(fails)
         calls.close()
         with pytest.raises(RuntimeError):
-            await calls.run(lambda budget: None)
+            await calls.run(lambda: None)
         assert calls.pending == 0
 
     asyncio.run(body())

@@ -30,7 +30,7 @@ from typing import Any
 
 import pytest
 
-from librarian.cli.target import Place
+from librarian.cli.application import Target
 from librarian.daemon import address as addresses
 from librarian.daemon import client, client_log
 from librarian.daemon.launcher import LOG
@@ -328,7 +328,7 @@ def test_a_keeper_that_runs_does_not_answer_for_the_root_that_the_settings_name_
         config.write_text(json.dumps(settings), "utf-8")
 
     settle(library.root)
-    mine, hers = Place(config=config), Place(root=library.root, config=config)
+    mine, hers = Target(config=config), Target(root=library.root, config=config)
     assert mine.ask("search_documentation", query="storage")["results"]
     settle(other)
     with pytest.raises(SetupError, match=r"or set docs\.root_path back"):
@@ -349,7 +349,7 @@ def test_an_index_folder_that_is_deleted_stays_so_until_somebody_asks_with_the_s
     library: Library,
 ) -> None:
     config = library.root.parent / "config.json"
-    place = Place(root=library.root, index=library.index, config=config)
+    place = Target(root=library.root, index=library.index, config=config)
 
     def asked(results: int) -> int:
         limited = {"embeddings": {"enabled": False}, "search": {"default_results": results}}

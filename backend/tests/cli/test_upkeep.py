@@ -101,16 +101,6 @@ def test_config_shows_value_origin_and_sentence(house: SimpleNamespace, capsys: 
     ("line", "words"),
     [
         (["config", "search.mod"], "No setting 'search.mod'. Nearest: 'search.mode'."),
-        (
-            ["tune", "--adopt"],
-            "librarian tune no longer exists. There is nothing to do: the query adapter learns from the library by "
-            "itself (search.query_adapter).",
-        ),
-        (
-            ["doctor", "--offline"],
-            "librarian doctor --offline no longer exists. Use librarian doctor: it names every host that the settings "
-            "send text to.",
-        ),
         (["evaluate"], "--queries is missing. Give both files of judged questions, or --self."),
         (
             ["evaluate", "--queries", "config.json", "--qrels", "judged.tsv"],
@@ -119,16 +109,6 @@ def test_config_shows_value_origin_and_sentence(house: SimpleNamespace, capsys: 
         (
             ["connect"],
             "connect needs the name of a host. Known: claude-desktop, claude-code, cursor, vscode, codex, gemini.",
-        ),
-        (
-            ["migrate", "--to", "postgres"],
-            "librarian migrate no longer exists. Set storage.catalog, then run librarian index: it reads the folder "
-            "into the other storage.",
-        ),
-        (
-            ["index", "--worker"],
-            "librarian index --worker no longer exists. Start librarian serve on each machine: one of them indexes, "
-            "all of them answer.",
         ),
     ],
 )

@@ -22,7 +22,6 @@ from librarian.api import lazy_mcp
 from librarian.api.calls import Calls
 from librarian.api.lazy_mcp import LazyMcpServer
 from librarian.api.mcp_transports import McpServer
-from librarian.models import Deadline
 from librarian.web.app import build_app
 from tests.api.clients import line_pair, run, sse_client
 from tests.api.fake_library import FakeLibrary
@@ -116,7 +115,7 @@ def test_it_is_not_made_while_others_wait_unless_somebody_waits_for_it(
 
         door.calls = Subscriptions()
 
-        def slow(_: Deadline) -> bool:
+        def slow() -> bool:
             return answered.wait(PATIENCE_S)
 
         other = asyncio.create_task(door.calls.run(slow))
@@ -140,7 +139,7 @@ def test_it_opens_though_no_further_call_may_wait(making: Making, monkeypatch: p
         door, answered = LazyMcpServer(making), threading.Event()
         door.calls = Calls(threads=1, queue=0)
 
-        def slow(_: Deadline) -> bool:
+        def slow() -> bool:
             return answered.wait(PATIENCE_S)
 
         other = asyncio.create_task(door.calls.run(slow))
@@ -181,7 +180,7 @@ def test_a_door_that_cannot_be_made_is_told_of() -> None:
             with pytest.raises(ImportError, match="no such package"):
                 await told_nothing(door)
             assert door.streams == 0
-            assert await door.calls.run(lambda _: "answered") == "answered"
+            assert await door.calls.run(lambda: "answered") == "answered"
 
     with pytest.raises(ImportError, match="no such package"):
         run(body())

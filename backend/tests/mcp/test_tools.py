@@ -19,7 +19,6 @@ from librarian.api.library_handle import LibraryHandle
 from librarian.api.model_text import render
 from librarian.api.tools import build_tools, links_of
 from librarian.errors import SetupError
-from librarian.models import Deadline
 from librarian.schemas import TOOLSETS, ResultLimits, output_schema
 from tests.api.fake_library import FakeLibrary, result, search_answer
 
@@ -333,6 +332,6 @@ def test_schemas_say_how_many_results_the_settings_allow() -> None:
 
 def test_every_tool_gives_its_models_fields() -> None:
     tool = build_tools(LibraryHandle.of(FakeLibrary()))[4]
-    answer = tool.call({}, Deadline())
+    answer = tool.call({})
     assert answer.structured == FakeLibrary().list_products().as_fields()
     assert "ray: 2 documents" in answer.text

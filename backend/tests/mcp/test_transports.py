@@ -317,7 +317,7 @@ def test_whoever_watches_is_counted_once_and_told_however_busy_the_library_is() 
         async with door.run(), connected("lines", door, era="legacy", message_handler=heard.put) as client:
             await client.subscribe_resource(CONFIG)
             await client.subscribe_resource(CONFIG)
-            busy = asyncio.create_task(calls.run(lambda _: release.wait(20)))
+            busy = asyncio.create_task(calls.run(lambda: release.wait(20)))
             while not calls.pending:
                 await asyncio.sleep(0)
             desk.refreshed("2026-03-03T00:00:00Z")

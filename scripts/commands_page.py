@@ -1,20 +1,15 @@
-"""Writes the manual's page of commands from the commands themselves.
-
-python -m librarian.cli.reference --write     # rewrites the page
-python -m librarian.cli.reference             # exit code 1 where it is out of date
-"""
+"""Writes the manual's page of commands from the commands themselves: python scripts/commands_page.py"""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import typer.main
 
-from .search import app
+from librarian.cli.search import app
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "librarian" / "reference" / "commands.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "librarian" / "reference" / "commands.md"
 
 HEAD = """\
 ---
@@ -72,7 +67,8 @@ def commands() -> dict[str, Any]:
     """All commands by name, those of groups as `group name`, in the order of `librarian --help`."""
     group: Any = typer.main.get_command(app)
     found: dict[str, Any] = {}
-    for name, command in group.commands.items():
+    for name in group.list_commands(None):
+        command = group.commands[name]
         inner = getattr(command, "commands", None)
         found |= {name: command} if inner is None else {f"{name} {each}": inner[each] for each in inner}
     return found
@@ -91,18 +87,5 @@ def _section(name: str, command: Any) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def main(arguments: list[str] | None = None, path: Path = PAGE) -> int:
-    """Writes the page with `--write`; else compares it. 0 where it is (now) up to date."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    if path.is_file() and path.read_text("utf-8") == page():
-        return 0
-    if "--write" not in arguments:
-        sys.stdout.write(f"{path.name} is out of date: run python -m librarian.cli.reference --write\n")
-        return 1
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page(), "utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    PAGE.write_text(page(), "utf-8")

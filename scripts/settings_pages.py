@@ -1,18 +1,13 @@
-"""Generate `.env.example`, `config.json` and the manual's settings page from the settings.
-
-python -m librarian.cli.settings_reference --write     # rewrites the three files
-python -m librarian.cli.settings_reference             # names those that are out of date, exit code 1
-"""
+"""Writes `.env.example`, `config.json` and the manual's settings page: python scripts/settings_pages.py"""
 
 from __future__ import annotations
 
 import json
-import sys
 from itertools import groupby
 from pathlib import Path
 
-from ..files.config_files import REPOSITORY
-from ..settings import ALIASES, DERIVED_VARIABLES, SETTINGS, Setting
+from librarian.files.config_files import REPOSITORY
+from librarian.settings import ALIASES, DERIVED_VARIABLES, SETTINGS, Setting
 
 SHIPPED = ("docs.root_path", "index.path", "search.mode", "embeddings.model", "mcp.host", "mcp.port")
 """Settings in the shipped config.json: those that people change first. All others keep their defaults."""
@@ -160,24 +155,6 @@ def _plain(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def main(arguments: list[str] | None = None, folder: Path = REPOSITORY) -> int:
-    """Writes the files with `--write`; else compares. 0 where all are (now) up to date."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    stale = []
-    for name, content in files().items():
-        path = folder / name
-        if not path.is_file() or path.read_text("utf-8") != content:
-            stale.append(name)
-            if "--write" in arguments:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(content, "utf-8")
-    operation = (
-        "written" if "--write" in arguments else "out of date; run python -m librarian.cli.settings_reference --write"
-    )
-    for name in stale:
-        sys.stdout.write(f"{name}: {operation}\n")
-    return 1 if stale and "--write" not in arguments else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    for name, content in files().items():
+        (REPOSITORY / name).write_text(content, "utf-8")
