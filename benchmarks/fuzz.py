@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from librarian.indexing.refresh import reader_pool
-from librarian.models import SourceFile
+from librarian.models import ReadResult, SourceFile
 from librarian.parsing.chunking import StructureChunker
 from librarian.parsing.reader import FileReader
 from librarian.parsing.registry import PARSERS
@@ -101,7 +101,7 @@ def classics() -> list[str]:
             if took > slowest:
                 slowest, name_of_slowest = took, name
             reason = getattr(outcome, "reason", type(outcome).__name__)
-            outcomes["read" if isinstance(outcome, tuple) else reason] += 1
+            outcomes["read" if isinstance(outcome, ReadResult) else reason] += 1
             if reason == "parser":
                 found.append(f"{name}: {outcome}")
     pool.close()

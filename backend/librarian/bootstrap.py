@@ -28,10 +28,9 @@ from .evaluation.service import EvaluationService
 from .evaluation.unanswered_queries import QuestionLog
 from .files.owned_folder import claim_index, require_own
 from .indexing.chroma_worker import ChildStore
-from .indexing.indexer import FileIndexer
-from .indexing.options import IndexerOptions
+from .indexing.indexer import FileIndexer, IndexerOptions
 from .indexing.scanner import FolderScanner
-from .indexing.scheduler import FileCounts, IndexScheduler, Listeners
+from .indexing.scheduler import IndexScheduler, Listeners
 from .indexing.watcher import FileWatcher, FileWatchers
 from .models import Fusion, SearchOutcome
 from .parsing.chunking import StructureChunker
@@ -125,30 +124,21 @@ def _unparsed(settings: Settings) -> list[str]:
     return [f"docs.file_extensions names {', '.join(strange)}, for which there is no parser."]
 
 
-def watcher(
-    settings: Settings,
-) -> Callable[[Callable[[frozenset[str]], None], Callable[[str], None]], FileWatchers] | None:
-    """What makes a watcher from its callbacks, when the indexer starts; None where nothing is watched."""
+def watcher(settings: Settings) -> Callable[[Callable[[frozenset[str]], None]], FileWatchers] | None:
+    """What makes a watcher from its callback, when the indexer starts; None where nothing is watched."""
     docs = settings.docs
     if not docs.watch_for_changes:
         return None
-
-    def watch(on_change: Callable[[frozenset[str]], None], on_lost: Callable[[str], None]) -> FileWatchers:
-        return FileWatchers(
-            [
-                FileWatcher(folder, on_change, debounce_ms=docs.watch_debounce_ms, on_lost=on_lost)
-                for folder in (str(docs.root_path), *docs.include_roots)
-            ]
-        )
-
-    return watch
+    folders = (str(docs.root_path), *docs.include_roots)
+    return lambda on_change: FileWatchers(
+        [FileWatcher(folder, on_change, debounce_ms=docs.watch_debounce_ms) for folder in folders]
+    )
 
 
 def indexer_options(settings: Settings) -> IndexerOptions:
     """The indexer's options; a setting of 0 means no limit, and for the look at everything never."""
     index = settings.index
     return IndexerOptions(
-        folder=str(index.path),
         processes=index.workers,
         file_timeout_s=index.file_timeout_s,
         file_memory_mb=index.file_memory_mb or None,
@@ -668,7 +658,7 @@ class _Writing:
 
 
 def _writing(settings: Settings, held: Storage) -> _Writing:
-    listeners, tally = Listeners(), FileCounts()
+    listeners = Listeners()
     leader = _leader_lock(held, listeners)
     indexer = FileIndexer(
         settings.docs.root_path,
@@ -681,7 +671,6 @@ def _writing(settings: Settings, held: Storage) -> _Writing:
         embedder=embedding_child(settings) if settings.embeddings.enabled else None,
         model_key=model_key(settings),
         options=indexer_options(settings),
-        observer=tally,
         on_generation=[leader.announce if leader else listeners],
     )
     index_scheduler = IndexScheduler(
@@ -690,8 +679,7 @@ def _writing(settings: Settings, held: Storage) -> _Writing:
         held.archive,
         watcher(settings),
         listeners=listeners,
-        tally=tally,
-        look_at_start=settings.docs.index_on_startup,
+        scan_at_start=settings.docs.index_on_startup,
         leader=leader,
     )
     return _Writing(indexer, index_scheduler, listeners)

@@ -148,7 +148,7 @@ def main() -> None:
         _unread()
         code = _refused((), error)
     if sys.argv[1:2] == ["serve"]:  # who stops a server waits for it
-        import_module("librarian.daemon.shutdown").leave(code)
+        import_module("librarian.daemon.serve").leave(code)
     sys.exit(code)
 
 

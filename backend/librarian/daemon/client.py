@@ -22,7 +22,7 @@ from ..errors import LibrarianError, Unavailable
 from . import address as addresses
 from .handshake import Lines, as_error, encode, greet
 from .launcher import Library, connect
-from .launcher import shut_down_daemon as _shut_down
+from .launcher import shut_down_daemon as shut_down_daemon
 
 OnProgress = Callable[[Mapping[str, Any]], None]
 
@@ -92,14 +92,6 @@ def served_at(index: Path, root: Path, *, named: bool = True) -> str:
     lines.close()
     addresses.require_root(address, root, named=named)
     return greeted.url
-
-
-def shut_down_daemon(index: Path, *, timeout_s: float = 30.0) -> bool:
-    """Ask the daemon to end and wait until it has let go of the folder; False where none runs.
-
-    Raises `Unavailable` where it doesn't let go in time.
-    """
-    return _shut_down(index, version=__version__, timeout_s=timeout_s)
 
 
 def _answer(lines: Lines, end: float | None) -> dict[str, Any]:

@@ -130,7 +130,7 @@ class Handshake(NamedTuple):
         )
 
 
-def shut_down_daemon(index: Path, *, version: str = "", timeout_s: float = 30.0) -> bool:
+def shut_down_daemon(index: Path, *, version: str = __version__, timeout_s: float = 30.0) -> bool:
     """Ask the daemon to close its interfaces and wait until it let go of the folder; False where none runs.
 
     Raises `Unavailable` where it doesn't let go in time.

@@ -110,7 +110,7 @@ def configure(settings: Settings) -> None:
         handler.setFormatter(formatter)
     logging.raiseExceptions = False  # a full disk costs the line, and nothing else
     logging.basicConfig(level=wanted.level.upper(), handlers=handlers, force=True)
-    for noisy in ("httpx", "httpcore", "chromadb", "mcp", "asyncio", "watchdog", "uvicorn"):
+    for noisy in ("httpx", "httpcore", "chromadb", "mcp", "asyncio", "watchfiles", "uvicorn"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, logging.getLogger().level))
 
 

@@ -10,16 +10,21 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gc
 import logging
+import os
 import signal
 import socket
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO
+
+import uvloop
 
 from .. import __version__
 from ..api.calls import Calls
@@ -29,20 +34,15 @@ from ..files.lock import DAEMON, FolderLock
 from ..files.writing import private_umask
 from ..indexing.malloc import keep_small
 from ..schemas import ResultLimits
-from ..settings import Settings, revealed
-from . import runtime
-from .address import url_of
+from ..settings import SETTINGS, Settings, revealed
+from . import address as addresses
+from . import logging_setup
 from .banner import places, welcome
 from .client import served_at
 from .client_log import ClientLog
 from .discovery import fingerprint
 from .launcher import replace_daemon, shorten_log
-from .logging_setup import configure
-from .reload import reload
-from .rpc import CommandApi
-from .runtime import seldom, uncollected
-from .server import Host
-from .shutdown import cut_short, leave
+from .server import CommandApi, Host
 from .sockets import bind
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ logger = logging.getLogger(__name__)
 GRACE_S = 2  #: what requests under way get at shutdown before they are cut
 STOP_S = 4.0  #: what everything gets; then the process ends where it is, which loses no more than a kill
 HANDSHAKE_S = 0.05  #: a host that has caused the start shakes hands before the library takes the processor
+NEW_OBJECTS = 10_000  #: between two garbage collections; an answer in the making holds more than Python's 700
 SWITCH_S = 0.0005  #: how long a searching thread may keep the interpreter while others, such as the event loop, wait
 WATCH_S = 1.0  #: how often is looked whether a part of the catalog couldn't be read, or the index folder is gone
 TRUSTED_S = 300.0  #: a library that was opened anew for its damage isn't so again sooner: a disk may be failing
@@ -90,9 +91,9 @@ def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None, a
 
 
 def _serve(settings: Settings, *, http: bool, out: TextIO | None, as_json: bool) -> int:
-    configure(settings)
+    logging_setup.configure(settings)
     sys.setswitchinterval(SWITCH_S)
-    seldom()
+    gc.set_threshold(NEW_OBJECTS)
     keep_small()
     index = settings.index.path
     listening = None
@@ -109,7 +110,7 @@ def _serve(settings: Settings, *, http: bool, out: TextIO | None, as_json: bool)
         origin = fingerprint(settings.config_file)
         process = _Process(settings, listening, out, lock, origin, as_json=as_json)
         try:
-            runtime.run(process.run())
+            _run(process.run())
             while process.again:
                 if not lock.stands:
                     lock.release()
@@ -117,9 +118,9 @@ def _serve(settings: Settings, *, http: bool, out: TextIO | None, as_json: bool)
                         raise SetupError(f"{index.parent} was moved or removed.", hint="Start again where it is.")
                     if (lock := _lock(index, take=http)) is None:
                         return 0
-                    configure(process.settings)  # the log lay in the folder, too
+                    logging_setup.configure(process.settings)  # the log lay in the folder, too
                 process = _Process(process.settings, listening, out, lock, origin, as_json=as_json, trusted_s=TRUSTED_S)
-                runtime.run(process.run())
+                _run(process.run())
         finally:
             process.ended()
             if lock is not None:
@@ -182,7 +183,7 @@ class _Process:
             async with self._host(mcp_ready) as host:
                 # the handshake needs the SDK first of all; who serves HTTP says that it does once it really can
                 if self._listening is None:
-                    with uncollected():
+                    with _no_gc():
                         await asyncio.to_thread(import_module, "librarian.api.mcp_transports")
                 opening = asyncio.create_task(self._open(mcp_ready))
                 watching = asyncio.create_task(self._watch(host))
@@ -221,7 +222,7 @@ class _Process:
             self._stop.set()
 
     def _build(self) -> None:
-        with uncollected():
+        with _no_gc():
             from ..bootstrap import build
             from ..library import Librarian
 
@@ -241,7 +242,7 @@ class _Process:
     def _end(self) -> None:
         """Stop; who has told us may be waiting, so that it ends in time whatever hangs."""
         if self._last is None:
-            self._last = threading.Timer(STOP_S, cut_short, (self.settings.index.path, STOP_S))
+            self._last = threading.Timer(STOP_S, _cut_short, (self.settings.index.path,))
             self._last.daemon = True
             self._last.start()
         self._stop.set()
@@ -308,14 +309,14 @@ class _Process:
     @property
     def _url(self) -> str:
         assert self._listening is not None
-        return url_of(*self._listening.getsockname()[:2])
+        return addresses.url_of(*self._listening.getsockname()[:2])
 
     @property
     def _limits(self) -> ResultLimits:
         return ResultLimits(self.settings.search.default_results, self.settings.search.max_results)
 
     def _mcp_server(self, calls: Calls | None = None) -> McpServer:
-        with uncollected():
+        with _no_gc():
             from ..api.mcp_transports import McpServer
 
         return McpServer(
@@ -386,6 +387,85 @@ def _server(config: Any) -> Any:
             yield
 
     return Server(config)
+
+
+AT_ONCE: Final = frozenset(
+    (
+        *("logging.level", "logging.file", "logging.json"),
+        *("security.token", "security.allowed_hosts", "security.rate_limit"),
+    )
+)
+"""Settings that take effect without a restart; each new request goes by them, open streams stay."""
+
+
+def reload(settings: Settings, app: Any | None, *, begun: Settings) -> Settings:
+    """Read the settings again and put into force what can be; returns those to compare with next time.
+
+    Wrong settings change nothing: the server goes on with what it has, and the log says why. `app` is the web
+    application, None where only the socket is served. What waits for a restart differs from those that the server
+    has `begun` with: it is told each time, and no longer once it is taken back.
+    """
+    try:
+        now = settings.again()
+        if app is not None:
+            now.check_listening()
+        changed = {key for key in SETTINGS if settings.value(key) != now.value(key)}
+        waiting = {key for key in SETTINGS if begun.value(key) != now.value(key)} - AT_ONCE
+        logging_setup.configure(now)
+    except SetupError as error:
+        logger.error("The settings stay as they were: %s", error)
+        return settings
+    if app is not None and changed & AT_ONCE:
+        security = now.security
+        app.state.rules = replace(
+            app.state.rules,
+            token=revealed(security.token),
+            hosts=(begun.mcp.host, *security.allowed_hosts),
+            rate_limit=security.rate_limit or None,
+        )
+        app.state.guard.follow(app.state.rules)
+    if taken := sorted(changed & AT_ONCE):
+        logger.info("Taken over from the settings: %s", ", ".join(taken))
+    if waiting:
+        logger.warning("Changed, and in force after a restart: %s", ", ".join(sorted(waiting)))
+    elif changed - AT_ONCE:
+        logger.info("Taken back, no restart is needed: %s", ", ".join(sorted(changed - AT_ONCE)))
+    return now
+
+
+def _run(main: Coroutine[None, None, None]) -> None:
+    """As `asyncio.run`, on uvloop, which needs less CPU time for a request."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main)
+
+
+@contextlib.contextmanager
+def _no_gc() -> Iterator[None]:
+    """While modules are imported nothing is garbage, and looking for it costs a tenth of the start."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
+def leave(code: int) -> NoReturn:
+    """End the process after `serve` with what it returned. All is closed; finalizing modules would only take time."""
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+def _cut_short(index: Path) -> None:
+    """End now, because something hangs. Nothing is half written: what is on disk is whole after every single write."""
+    waiting = [thread.name for thread in threading.enumerate() if not thread.daemon]
+    logger.warning("Stopping takes more than %g s, so it ends here (threads: %s)", STOP_S, ", ".join(waiting))
+    if (address := addresses.read(index)) is not None and address.pid == os.getpid():
+        addresses.withdraw(index, address)
+    leave(0)
 
 
 if __name__ == "__main__":

@@ -10,14 +10,16 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import Any, Final
 
+from ..api.library_handle import LibraryHandle
 from ..errors import CallerError, LibrarianError, SetupError
+from ..models import REQUEST, Deadline, new_id
 from . import address as addresses
 from .handshake import FAILED, FAREWELL, MAX_HANDSHAKE_BYTES, REPLY_S, Role, encode, understood
 
@@ -29,6 +31,7 @@ ServeMcp = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None
 
 LONGEST_REQUEST: Final = 4 * 1024 * 1024  #: bytes of one request
 DRAIN_S: Final = 2.0  #: how long connections may take to end when the host closes
+_PROGRESS_S: Final = 0.25
 _PROGRESS_BACKLOG: Final = 65536  #: bytes that wait for a slow caller; beyond them progress is dropped, answers never
 
 
@@ -309,3 +312,40 @@ def _request(line: bytes) -> tuple[object, str, dict[str, Any]]:
 
 def _wire(error: LibrarianError) -> dict[str, str]:
     return {"code": error.code, "message": error.message, "hint": error.hint}
+
+
+class CommandApi:
+    """Runs operations that the command line asks for over the socket."""
+
+    def __init__(self, handle: LibraryHandle) -> None:
+        self._handle = handle
+
+    def __call__(
+        self, name: str, arguments: Mapping[str, Any], report: ReportProgress, cancelled: Event
+    ) -> Mapping[str, Any]:
+        """Run one operation; a refresh reports how far the index is."""
+        REQUEST.set(new_id())
+        with self._reporting(report if name == "refresh" else None):
+            response = self._handle.call(name, arguments, Deadline(cancelled=cancelled))
+        return response if isinstance(response, Mapping) else response.as_fields()
+
+    @contextmanager
+    def _reporting(self, report: ReportProgress | None) -> Iterator[None]:
+        """While the body runs, call `report` with the progress of the index."""
+        if report is None:
+            yield
+            return
+        done = Event()
+
+        def repeat() -> None:
+            while not done.wait(_PROGRESS_S):
+                if (library := self._handle.library) is not None:
+                    report(library.status().progress.model_dump(mode="json"))
+
+        reporting = Thread(target=repeat, name="progress", daemon=True)
+        reporting.start()
+        try:
+            yield
+        finally:
+            done.set()
+            reporting.join()

@@ -64,7 +64,7 @@ class ChildStore:
     def _call(self, method: str, *arguments: object) -> Any:
         with self._lock:
             if self._pool is None:
-                self._pool = WorkerPool(self._make, 1, timeout_s=CALL_S, nice=self._nice, farewell=True)
+                self._pool = WorkerPool(self._make, 1, timeout_s=CALL_S, nice=self._nice)
             try:
                 answer = next(iter(self._pool.map([Call(method, arguments)])))[1]
             except LibrarianError:

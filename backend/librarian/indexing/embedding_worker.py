@@ -10,9 +10,9 @@ from ..errors import Unavailable
 from ..models import Observer
 from ..storage.base import Catalog, EmbeddingCache
 from ..vector_stores.sync import VectorSync
-from .children import Children
 from .embedding import Filling, Rate
 from .model_switch import ModelsInUse
+from .refresh import Children
 
 EMBEDDINGS = "embeddings"  #: the part that problems of embedding concern
 _TIDY_AFTER = 1_000  # windows embedded, until vectors that nothing uses any more are looked for

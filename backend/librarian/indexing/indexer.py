@@ -1,6 +1,6 @@
-"""Keeps the index equal to the folder: at start, whenever the watcher tells of changes, and from time to time anyway.
+"""Keeps the index equal to the folder: at start, whenever the watcher reports changes, and from time to time anyway.
 
-Two threads: one looks at files and writes text, one embeds behind it and gives way to the first.
+Two threads: one compares files and writes text, the other embeds and gives way to the first.
 """
 
 from __future__ import annotations
@@ -9,45 +9,72 @@ import logging
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from ..embeddings.base import Embedder
 from ..errors import SetupError, SourceError, Unavailable
-from ..models import IndexReport, Observer, Progress
+from ..models import IndexReport, Progress
 from ..parsing.base import Reader, Scanner
 from ..storage.base import Catalog, EmbeddingCache, KeywordIndex
 from ..vector_stores.base import VectorStore
 from ..vector_stores.sync import VectorSync
 from .changes import MissingFiles, examine_folder, is_moved
-from .children import Children
 from .embedding import Rate
 from .embedding_worker import BACKOFF_S, EMBEDDINGS, VectorWork
-from .index_log import TRY_S, Backoff, ProblemLog, can_write, tell_embedded, tell_report
+from .index_log import ErrorLog, log_report
 from .malloc import give_back
 from .model_switch import ModelsInUse
-from .options import IndexerOptions
-from .refresh import Refresh, Scope
+from .refresh import Children, Refresh, Scope
 from .writer import Batch, IndexWriter, examine_lexical, is_worn, repair_lexical
 
 logger = logging.getLogger(__name__)
 
 _IGNORE_FILES = frozenset({".gitignore", ".librarianignore"})  # a change of one may concern any file
-_RENEWED = "keyword index renewed"  # remembers when all its entries were last written anew
-_RENEWAL_S = 86_400.0  # no sooner is that done again: it reads every file
+_RENEWED = "keyword index renewed"  # when all its entries were last written anew
+_RENEWAL_S = 86_400.0  # not repeated sooner, because it reads every file
+_ROOT_RETRY_S = 30.0  # how often a missing root is looked for
+_TEXT_RETRY_S = (1.0, 30.0)  # text work that failed is tried again after the first, doubling up to the second
+_BACK_AFTER = 4  # while files are missing but some came back: times as long as the last full scan, until the next
 
 
-class IndexWork:
+@dataclass(frozen=True, slots=True)
+class IndexerOptions:
+    """How the indexer works. Times in seconds, memory in MiB."""
+
+    processes: int = 2  #: that read files; 0 reads in this process, without limits
+    file_timeout_s: float = 60.0
+    file_memory_mb: int | None = 1024
+    embedding_processes: int = 1  #: 0 embeds in this process
+    embedding_timeout_s: float = 120.0
+    embedding_memory_mb: int | None = 4096
+    reconcile_s: float = 600.0  #: how often the whole folder is scanned, because watchers miss changes
+    idle_s: float = 60.0  #: worker processes end after that long without work
+    nice: int = 10
+
+
+class _Turn(NamedTuple):
+    """What the text thread does next."""
+
+    everything: bool
+    paths: frozenset[str]  #: absolute
+    missed: bool  #: whether files were missing before it
+
+
+class FileIndexer:
     """Reads what changed below `root` into catalog, keyword index and vector stores.
 
-    `stores_for` gives the vector stores of a model's fingerprint; `embedder` builds the model inside a child (so it
-    must be importable there), None leaves embedding out. `model_key` names what `embedder` would load (model, backend,
-    server): while it stays the same, the last fingerprint is taken as known and no child is started to ask. `fault`
-    is called with the name of each step, so that tests can end the process there.
+    `refresh` and its like may be called directly and block until done; `start` does the same in the background, for
+    what `changed` reports. All methods may be called from any thread.
+
+    `stores_for` gives the vector stores of a model's fingerprint; `embedder` builds the model inside a worker process
+    (so it must be importable there), None leaves embedding out. `model_key` names what `embedder` would load (model,
+    backend, server): while it stays the same, the last fingerprint is taken as known and no process is started to ask.
+    `fault` is called with the name of each step, so that tests can end the process there.
     """
 
     def __init__(
@@ -63,7 +90,6 @@ class IndexWork:
         embedder: Callable[[], Embedder] | None = None,
         model_key: str = "",
         options: IndexerOptions = IndexerOptions(),
-        observer: Observer | None = None,
         on_generation: Iterable[Callable[[int], None]] = (),
         fault: Callable[[str], None] = lambda step: None,
         clock: Callable[[], float] = time.time,
@@ -76,7 +102,6 @@ class IndexWork:
         self._archive = archive
         self._embedder = embedder
         self._options = options
-        self._observer = observer
         self._on_generation = list(on_generation)
         self._fault = fault
         self._clock = clock
@@ -109,10 +134,18 @@ class IndexWork:
             problems=self._problems,
             writing=self._writing,
             fault=fault,
-            observe=self._observe,
+            observe=lambda event, **fields: None,
             progress=self._set_rate,
         )
-        self._last_indexed_at: float | None = None
+        self.last_indexed_at: float | None = None  #: seconds since the epoch; None before the first refresh
+        self._counts = Counter[str]()  # what refreshes found since `take_counts`
+        self._threads: tuple[threading.Thread, ...] = ()
+        self._inbox = frozenset[str]()
+        self._scan_took_s = 0.0  # the last full scan
+        self._scan_at = 0.0  # when everything is scanned next, by the monotonic clock; 0 means now
+        self._text_pause_s = 0.0  # until text work that failed is tried again
+        self._retry_at = self._backoff_s = 0.0  # when embedding may be tried again
+        self._error_log = ErrorLog()
 
     # -- called directly -------------------------------------------------------------------------------------------
 
@@ -195,9 +228,10 @@ class IndexWork:
                 self._archive.prune(model, self._shelf.hashes(model))
             return report
 
-    def close(self) -> None:
-        """End the children."""
-        self._children.close()
+    def take_counts(self) -> Counter[str]:
+        """Files added, changed, removed and moved since this was last called, also in the background."""
+        counts, self._counts = self._counts, Counter()
+        return counts
 
     # -- getting ready ---------------------------------------------------------------------------------------------
 
@@ -309,10 +343,9 @@ class IndexWork:
             self._forced = Scope()
             if self._meta("reader") != self._reader.fingerprint:
                 self._catalog.set_meta("reader", self._reader.fingerprint)
-        self._last_indexed_at = self._clock()
-        tell_report(report)
-        self._observe("refreshed", added=report.added, changed=report.changed, removed=report.removed,
-                      moved=report.moved, failed=len(report.failed), ms=report.took_ms)  # fmt: skip
+        self.last_indexed_at = self._clock()
+        log_report(report)
+        self._counts.update({kind: getattr(report, kind) for kind in ("added", "changed", "removed", "moved")})
         return report
 
     def _write(self, batch: Batch) -> int:
@@ -330,9 +363,9 @@ class IndexWork:
 
     def _fill(self, stop: threading.Event) -> tuple[int, bool]:
         """(passages done, whether all that can be embedded is)."""
-        done, finished = self._vectors.fill(partial(self._give_way, stop), lambda: self._stopped(stop))
+        done, finished = self._vectors.fill(lambda: self._give_way(stop), lambda: self._stopped(stop))
         if done and finished:
-            tell_embedded(done)
+            logger.info("Embedded what had no vector: %d passages in all", done)
             self._tell(self._catalog.bump())
         return done, finished
 
@@ -368,10 +401,6 @@ class IndexWork:
         for listener in self._on_generation:
             listener(generation)
 
-    def _observe(self, event: str, **fields: object) -> None:
-        if self._observer is not None:
-            self._observer(event, **fields)
-
     def _wake_embedding(self) -> None:
         with self._state:
             self._lacking = self._embedder is not None
@@ -383,41 +412,7 @@ class IndexWork:
     def _set_text_progress(self, progress: Progress) -> None:
         self._text_progress = progress
 
-
-_ROOT_RETRY_S = 30.0  # a root that is missing is looked for that often
-_BACK_AFTER = 4  # times as long as the last look at everything, until the next where missing files may be back
-
-
-class _Turn(NamedTuple):
-    """What the thread that writes text does next."""
-
-    everything: bool
-    paths: frozenset[str]  #: absolute
-    missed: bool  #: whether files were missing before it
-
-
-class FileIndexer(IndexWork):
-    """`IndexWork` in the background: `start`, tell it what `changed`, `stop`.
-
-    All methods may be called from any thread; `refresh` and the others of `IndexWork` block until done.
-    """
-
-    _threads: tuple[threading.Thread, ...] = ()
-    _inbox: frozenset[str] = frozenset()
-    _look_took_s: float = 0.0  # the last look at everything
-    _look_at: float = 0.0  # when everything is to be looked at next, by the monotonic clock; 0 means now
-    _retry_at: float = 0.0  # when embedding may be tried again
-    _backoff_s: float = 0.0
-    _unwritten: bool = False  # whether embedding failed while the index couldn't be written
-    _text_backoff: Backoff  # when text work that failed is tried again
-    _problem_log: ProblemLog
-
     # -- state -----------------------------------------------------------------------------------------------------
-
-    @property
-    def last_indexed_at(self) -> float | None:
-        """When the last refresh ended, in seconds since the epoch; None where none did yet."""
-        return self._last_indexed_at
 
     def state(self) -> Literal["ready", "indexing", "degraded"]:
         """In a word; something that doesn't work wins over work going on."""
@@ -466,8 +461,8 @@ class FileIndexer(IndexWork):
 
     # -- running ---------------------------------------------------------------------------------------------------
 
-    def start(self, *, look: bool = True) -> None:
-        """Begin: look at everything (only later where not `look`), then embed, then do as the watcher says.
+    def start(self, *, scan: bool = True) -> None:
+        """Begin: scan everything (only later if not `scan`), then embed, then follow the watcher.
 
         Raises `SetupError` where this index belongs to another root.
         """
@@ -475,12 +470,11 @@ class FileIndexer(IndexWork):
             return
         self._check_root()
         self._prepared = False  # another process may have been at work since this one stopped
-        self._look_at = 0.0 if look else time.monotonic() + self._pause()
-        self._retry_at = 0.0
-        self._problem_log = ProblemLog()
-        self._text_backoff = Backoff(self._options.folder, self._catalog)
-        if look:
-            self._text_progress = Progress("scanning")  # nobody may take what the last run left for what is there
+        self._text_pause_s = self._retry_at = self._backoff_s = 0.0
+        self._scan_at = 0.0 if scan else time.monotonic() + self._pause()
+        self._error_log = ErrorLog()
+        if scan:
+            self._text_progress = Progress("scanning")  # what the last run left may be out of date
         self._threads = (
             threading.Thread(target=self._run_text, name="indexer", daemon=True),
             threading.Thread(target=self._run_embedding, name="embedding", daemon=True),
@@ -493,10 +487,10 @@ class FileIndexer(IndexWork):
         self._stop.set()
         with self._state:
             self._state.notify_all()
-        self.close()
+        self._children.close()
         for thread in self._threads:
             thread.join()
-        self.close()  # a thread may have started a child just then
+        self._children.close()  # a thread may have started a process just then
         self._threads = ()
         self._stop.clear()
 
@@ -512,10 +506,10 @@ class FileIndexer(IndexWork):
             self._inbox |= paths
             self._state.notify_all()
 
-    def look_at_everything(self) -> None:
-        """Look at the whole folder soon and compare all parts: news may have been missed."""
+    def scan_soon(self) -> None:
+        """Scan the whole folder soon and compare all parts: changes may have been missed."""
         with self._state:
-            self._look_at = 0.0
+            self._scan_at = 0.0
             self._state.notify_all()
 
     def retry(self) -> None:
@@ -536,19 +530,16 @@ class FileIndexer(IndexWork):
     def _work_left(self) -> bool:
         if self._busy or self._inbox or self._embedding:
             return True
-        return bool(self._threads) and (self._look_at == 0.0 or (self._lacking and self._retry_at == 0.0))
+        return bool(self._threads) and (self._scan_at == 0.0 or (self._lacking and self._retry_at == 0.0))
 
     def _has_text_work(self) -> bool:
-        return self._stop.is_set() or bool(self._inbox) or self._look_at == 0.0
+        return self._stop.is_set() or bool(self._inbox) or self._scan_at == 0.0
 
     def _run_text(self) -> None:
         first = True
         while (turn := self._turn()) is not None:
             if not (turn.everything or turn.paths):
-                if self._text_backoff.due():
-                    self.look_at_everything()
-                elif not self._text_backoff.wanted:
-                    self._rest()
+                self._rest()
             elif self._look(turn, first=first):
                 first = False
 
@@ -558,10 +549,10 @@ class FileIndexer(IndexWork):
             self._state.wait_for(self._has_text_work, self._patience())
             if self._stop.is_set():
                 return None
-            turn = _Turn(self._look_at <= time.monotonic(), self._inbox, missed="root" in self._problems)
+            turn = _Turn(self._scan_at <= time.monotonic(), self._inbox, missed="root" in self._problems)
             self._inbox = frozenset()
             if turn.everything or turn.paths:
-                self._look_at = self._look_at or time.monotonic()
+                self._scan_at = self._scan_at or time.monotonic()
                 self._busy += 1
             return turn
 
@@ -575,19 +566,19 @@ class FileIndexer(IndexWork):
                     self._renew()
             report = self.refresh(None if turn.everything else turn.paths)
             came = bool(report.added or report.changed or report.moved or report.unchanged)
-            self._text_backoff.worked()
+            self._text_pause_s = 0.0
             if self._problems.pop("index", None):
                 self.retry()  # what kept text from being written, as a full disk, may have kept vectors, too
                 if not turn.everything:
-                    self.look_at_everything()  # for what failed before
+                    self.scan_soon()  # for what failed before
             done = True
         except Exception as error:
             if not self._stop.is_set():
                 logger.exception("indexing failed")
                 self._problems["index"] = f"Indexing failed and is tried again: {error}"
-                self._text_backoff.failed()
+                self._text_pause_s = min(2 * self._text_pause_s, _TEXT_RETRY_S[1]) or _TEXT_RETRY_S[0]
         finally:
-            self._problem_log.tell(self._problems)
+            self._error_log.log(self._problems)
             if turn.everything:
                 give_back()
             with self._state:
@@ -600,22 +591,22 @@ class FileIndexer(IndexWork):
         """Say when everything is looked at next, after a turn that `started` then and in which some file `came`."""
         now = time.monotonic()
         if turn.everything:
-            self._look_took_s = now - started
-        if self._look_at == 0.0:
+            self._scan_took_s = now - started
+        if self._scan_at == 0.0:
             return  # it was asked for meanwhile, and may have missed what changed since it began
         if turn.everything or "index" in self._problems:
-            self._look_at = now + self._pause()
+            self._scan_at = now + self._pause()
         elif "root" in self._problems:  # whether those files are gone or elsewhere is seen by looking there
-            pause = self._pause() if not came else _BACK_AFTER * self._look_took_s
-            self._look_at = min(self._look_at, now + (pause if turn.missed else 0))
+            pause = self._pause() if not came else _BACK_AFTER * self._scan_took_s
+            self._scan_at = min(self._scan_at, now + (pause if turn.missed else 0))
 
     def _pause(self) -> float:
         """Seconds until everything is looked at again."""
-        soon = {"root": _ROOT_RETRY_S, "index": BACKOFF_S[0]}
+        soon = {"root": _ROOT_RETRY_S, "index": self._text_pause_s}
         return min([self._options.reconcile_s, *(pause for part, pause in soon.items() if part in self._problems)])
 
     def _patience(self) -> float:
-        return max(0.0, min(self._look_at - time.monotonic(), self._options.idle_s, self._text_backoff.wait_s))
+        return max(0.0, min(self._scan_at - time.monotonic(), self._options.idle_s))
 
     def _rest(self) -> None:
         """End children that have had nothing to do for a while, and give back what working and answering left free."""
@@ -624,7 +615,7 @@ class FileIndexer(IndexWork):
         if idle and self._filling.acquire(blocking=False):
             try:
                 with self._refreshing:
-                    self.close()
+                    self._children.close()
             finally:
                 self._filling.release()
             self._meta("root")  # any read: the catalog then closes connections that nobody has used for long
@@ -639,32 +630,24 @@ class FileIndexer(IndexWork):
                     return
                 if not self._may_embed() and self._retry_at > time.monotonic():
                     continue
-            if self._unwritten and not self._can_write():
-                with self._state:
-                    self._retry_at = time.monotonic() + TRY_S
-                continue
             try:
                 self.embed(self._stop)
-                self._problem_log.tell(self._problems)
+                self._error_log.log(self._problems)
                 with self._state:
-                    self._backoff_s, self._retry_at, self._unwritten = 0.0, 0.0, False
+                    self._backoff_s = self._retry_at = 0.0
             except Exception as error:
                 if self._stop.is_set():
                     return
                 if not isinstance(error, Unavailable):
                     logger.exception("embedding failed")
                 self._problems[EMBEDDINGS] = str(error)
-                self._problem_log.tell(self._problems)
-                self._unwritten = not self._can_write()
+                self._error_log.log(self._problems)
                 with self._state:
-                    self._backoff_s = 0.0 if self._unwritten else min(self._backoff_s * 2, BACKOFF_S[1]) or BACKOFF_S[0]
-                    self._retry_at = time.monotonic() + (self._backoff_s or TRY_S)
+                    self._backoff_s = min(self._backoff_s * 2, BACKOFF_S[1]) or BACKOFF_S[0]
+                    self._retry_at = time.monotonic() + self._backoff_s
                     self._state.notify_all()
-
-    def _can_write(self) -> bool:
-        return can_write(self._options.folder, self._catalog)
 
     def _may_embed(self) -> bool:
         if self._stop.is_set():
             return True
-        return self._lacking and not self._busy and self._look_at != 0.0 and self._retry_at <= time.monotonic()
+        return self._lacking and not self._busy and self._scan_at != 0.0 and self._retry_at <= time.monotonic()

@@ -14,7 +14,10 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING
 
+from ..embeddings.base import Embedder
 from ..errors import SourceError
 from ..files.paths import Paths, name_of, spelling_of, state_of
 from ..files.safe_open import is_unchanged
@@ -22,10 +25,13 @@ from ..models import OUTDATED, Failure, Included, IndexReport, Progress, ReadRes
 from ..parsing.base import Reader, Scanner
 from ..storage.base import Catalog
 from .changes import FolderDiff, compare, really_gone
-from .codec import Parcel, packing, unpack
-from .index_log import tell_left_out
+from .embedding import EmbedderPool, embedder_pool
+from .index_log import log_left_out
 from .workers import WorkerDied, WorkerPool
 from .writer import Batch, as_read
+
+if TYPE_CHECKING:
+    from .indexer import IndexerOptions
 
 
 def outdated_by_included(included: Mapping[str, tuple[Included, ...]], root: str) -> frozenset[str]:
@@ -59,7 +65,7 @@ def that_include(included: Mapping[str, tuple[Included, ...]], root: str, change
 
 logger = logging.getLogger(__name__)
 
-ReaderPool = WorkerPool[SourceFile, Parcel]
+ReaderPool = WorkerPool[SourceFile, ReadResult]
 
 _TRIES = 3  # how often a file that changes while it is read is read again
 _FIRST_BATCH = 64  # small, so that something can be found at once
@@ -337,7 +343,7 @@ class Refresh:
             for source, outcome in pool.map(turn, timeout_s):
                 tries[source.file_path] = tries.get(source.file_path, 0) + 1
                 if tries[source.file_path] >= _TRIES or (is_unchanged(source) and not isinstance(outcome, WorkerDied)):
-                    yield source, unpack(outcome) if isinstance(outcome, tuple) else outcome
+                    yield source, outcome
                     continue
                 now = self.scanner.look(source.path)
                 if isinstance(now, SourceFile):
@@ -351,7 +357,9 @@ class Refresh:
 
     def _flush_in_time(self) -> None:
         now = time.monotonic()
-        if now - self._flushed > max(_FLUSH_S, (now - self._started) * _FLUSH_SHARE):
+        if len(self._batch) <= 1:
+            self._flushed = now  # starting the processes took its time
+        elif now - self._flushed > max(_FLUSH_S, (now - self._started) * _FLUSH_SHARE):
             self._flush()
 
     def _flush(self) -> None:
@@ -379,7 +387,7 @@ class Refresh:
         now = {path: failure for path, failure in now.items() if failure.reason != "vanished"}
         self._failures = [failure for failure in now.values() if failure.kind == "failed"]
         if now != before and not self.stopping():
-            tell_left_out(before, now)
+            log_left_out(before, now)
             self.catalog.set_failures(now.values(), replace=True)
 
 
@@ -430,11 +438,59 @@ def reader_pool(
         return timeout_s * max(1.0, source.size / _BYTES_PER_TIMEOUT)
 
     return WorkerPool(
-        partial(packing, reader),
+        partial(attrgetter("read"), reader),  # so that the process imports little
         processes,
+        cores=1,
         timeout_s=patience,
         memory_mb=memory_mb,
         nice=nice,
         cost=lambda source: source.size + _FILE_COST,
         room=_READ_AHEAD,
     )
+
+
+class Children:
+    """The worker processes of an indexer. `close` ends them; the next use starts them again."""
+
+    def __init__(self, reader: Reader, options: IndexerOptions) -> None:
+        self._reader = reader
+        self._options = options
+        self._reading: ReaderPool | None = None
+        self._embedding: EmbedderPool | None = None
+
+    @property
+    def limits(self) -> str:
+        """Those of reading, as one word: other limits may let through what these do not."""
+        return f"{self._options.file_timeout_s:g} s, {self._options.file_memory_mb or 0} MiB"
+
+    def reading(self) -> ReaderPool:
+        """Processes that read files."""
+        if self._reading is None:
+            self._reading = reader_pool(
+                self._reader,
+                self._options.processes,
+                timeout_s=self._options.file_timeout_s,
+                memory_mb=self._options.file_memory_mb,
+                nice=self._options.nice,
+            )
+        return self._reading
+
+    def embedding(self, make: Callable[[], Embedder]) -> EmbedderPool:
+        """The process that embeds, with the model that `make` builds there."""
+        if self._embedding is None:
+            self._embedding = embedder_pool(
+                make,
+                self._options.embedding_processes,
+                timeout_s=self._options.embedding_timeout_s,
+                memory_mb=self._options.embedding_memory_mb,
+                nice=self._options.nice,
+            )
+        return self._embedding
+
+    def close(self) -> None:
+        """End them; idempotent."""
+        reading, embedding = self._reading, self._embedding
+        self._reading, self._embedding = None, None
+        for pool in (reading, embedding):
+            if pool is not None:
+                pool.close()

@@ -209,7 +209,8 @@ def _heading(heading: _Element) -> str:
 
 _MAIN = (
     "//main", "//*[@role='main']", "//div[@itemprop='articleBody']", "//article",
-    "//*[self::div or self::section or self::td][@id='main-content' or @id='content' or @id='main' or @id='bodyContent']",
+    "//*[self::div or self::section or self::td]"
+    "[@id='main-content' or @id='content' or @id='main' or @id='bodyContent']",
 )  # fmt: skip
 _ASCIIDOC = frozenset({"article", "book", "manpage"})  #: classes of its pages' bodies
 _MAIN_SHARE = 0.3  #: of the text, below which a candidate isn't the main text

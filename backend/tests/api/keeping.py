@@ -13,8 +13,7 @@ from typing import Any
 from librarian import __version__
 from librarian.api.library_handle import LibraryHandle
 from librarian.api.mcp_transports import McpServer
-from librarian.daemon.rpc import CommandApi
-from librarian.daemon.server import Host
+from librarian.daemon.server import CommandApi, Host
 from librarian.files.lock import FolderLock
 
 

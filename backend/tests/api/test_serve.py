@@ -39,7 +39,7 @@ PATIENCE_S = 300.0  #: matters only where something is wrong
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    monkeypatch.setattr("librarian.daemon.serve.configure", lambda settings: None)  # the log is pytest's
+    monkeypatch.setattr("librarian.daemon.logging_setup.configure", lambda settings: None)  # the log is pytest's
     (tmp_path / "docs" / "ray" / "core").mkdir(parents=True)
     (tmp_path / "docs" / "ray" / "core" / "tokens.md").write_text("# Tokens\n\nRotate a token.\n", "utf-8")
     given = {

@@ -21,7 +21,6 @@ from librarian.api.mcp import read as resource
 from librarian.api.model_text import render
 from librarian.documents.status import unread
 from librarian.errors import NotFound
-from librarian.indexing.scheduler import IndexScheduler
 from librarian.library import Librarian
 from librarian.models import Deadline, Progress
 
@@ -144,7 +143,7 @@ def test_the_knowledge_base_leaves_out_what_is_gone(library: Librarian) -> None:
 def test_an_answer_says_that_files_are_still_being_read(library: Librarian, monkeypatch: pytest.MonkeyPatch) -> None:
     reading = Progress("reading", files_done=64, files_total=300)
     assert not [one for one in library.search("turn a key").degraded if one.startswith("reading:")]
-    monkeypatch.setattr(IndexScheduler, "progress", lambda _: reading)
+    monkeypatch.setattr(library._parts.indexing, "progress", lambda: reading)
     told = "reading: 64 of 300 new or changed files are read so far, passages of the others are missing."
     assert told in library.search("turn a key").degraded
     assert told in library.search_emails(sender="ada").degraded

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from librarian.indexing.options import IndexerOptions
+from librarian.indexing.indexer import IndexerOptions
 from librarian.indexing.watcher import FileWatcher
 from librarian.models import Filters
 from librarian.text.analyzer import StandardAnalyzer
@@ -121,11 +121,11 @@ def test_a_root_that_goes_and_comes_back_loses_nothing(watched: Library) -> None
         watched.write(f"ray/core/{number}.md", f"# Number {number}\n\nTapir.\n")
     quiet(watched)
     watched.root.rename(watched.root.with_name("away"))
-    watched.indexer.look_at_everything()
+    watched.indexer.scan_soon()
     until(lambda: "root" in watched.indexer.problems(), "the missing root")
     assert len(watched.find("tapir")) == 25
     watched.root.with_name("away").rename(watched.root)
-    watched.indexer.look_at_everything()
+    watched.indexer.scan_soon()
     until(lambda: "root" not in watched.indexer.problems(), "the root")
     quiet(watched)
 
@@ -136,7 +136,7 @@ def test_what_a_lost_watcher_missed_is_found_by_looking_at_everything(library: L
         assert indexer.wait_until_ready(60)
         library.write("ray/core/b.md", "# Second\n\nAn axolotl.\n")
         (library.root / "ray/core/a.md").unlink()
-        indexer.look_at_everything()
+        indexer.scan_soon()
         quiet(library)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from librarian.indexing.scheduler import FileCounts, IndexScheduler, Listeners
+from librarian.indexing.scheduler import IndexScheduler, Listeners
 from tests.storage.library import Library
 
 
@@ -29,9 +29,7 @@ def library(tmp_path: Path) -> Iterator[Library]:
 
 
 def upkeep(library: Library) -> IndexScheduler:
-    return IndexScheduler(
-        library.indexer, library.catalog, library.archive, None, listeners=Listeners(), tally=FileCounts()
-    )
+    return IndexScheduler(library.indexer, library.catalog, library.archive, None, listeners=Listeners())
 
 
 def secretly(library: Library) -> None:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from librarian.errors import SourceError
 from librarian.indexing import refresh
-from librarian.indexing.options import IndexerOptions
+from librarian.indexing.indexer import IndexerOptions
 from librarian.indexing.scanner import FolderScanner
 from librarian.models import SourceFile
 from librarian.parsing.chunking import StructureChunker

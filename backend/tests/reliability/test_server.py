@@ -367,7 +367,7 @@ def test_a_server_told_to_stop_ends_streams_and_a_running_index_in_time(tmp_path
 HANGING = """
 import threading
 from librarian.library import Librarian
-from librarian.daemon.shutdown import leave
+from librarian.daemon.serve import leave
 from librarian.daemon.serve import main
 Librarian.close = lambda self: threading.Event().wait(120)
 leave(main())

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from librarian.indexing.indexer import FileIndexer, IndexerOptions
 from librarian.indexing.scanner import FolderScanner
-from librarian.indexing.scheduler import FileCounts, IndexScheduler, Listeners
+from librarian.indexing.scheduler import IndexScheduler, Listeners
 from librarian.models import Filters, Vectors
 from librarian.parsing.chunking import StructureChunker
 from librarian.parsing.reader import FileReader
@@ -81,7 +81,6 @@ class Shared:
             self.archive,
             None,
             listeners=self.listeners,
-            tally=FileCounts(),
             leader=self.leader,
         )
 

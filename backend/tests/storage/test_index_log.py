@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from librarian.indexing.index_log import ProblemLog
+from librarian.indexing.index_log import ErrorLog
 from tests.storage.library import Library, wait_for
 
-LOGGER = "librarian.indexing.index_log"
+LOGGER = "librarian.indexing"
 
 
 @pytest.fixture
@@ -24,7 +24,9 @@ def library(tmp_path: Path) -> Iterator[Library]:
 
 def lines(caplog: pytest.LogCaptureFixture, level: int) -> list[str]:
     """What was logged at this level since the last call of this."""
-    said = [record.getMessage() for record in caplog.records if record.name == LOGGER and record.levelno == level]
+    said = [
+        record.getMessage() for record in caplog.records if record.name.startswith(LOGGER) and record.levelno == level
+    ]
     caplog.clear()
     return said
 
@@ -70,11 +72,11 @@ def test_what_settings_and_ignore_files_leave_out_is_no_warning(
 
 def test_what_does_not_work_is_told_once_and_so_is_that_it_works_again(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, LOGGER)
-    log = ProblemLog()
+    log = ErrorLog()
     for problems in ({}, {"root": "It is gone."}, {"root": "It is gone."}):
-        log.tell(problems)
+        log.log(problems)
     assert lines(caplog, logging.WARNING) == ["root: It is gone."]
-    log.tell({"embeddings": "No hub."})
+    log.log({"embeddings": "No hub."})
     assert [record.getMessage() for record in caplog.records] == ["embeddings: No hub.", "root: works again"]
 
 

@@ -14,7 +14,6 @@ import functools
 import math
 import multiprocessing
 import shutil
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -26,10 +25,8 @@ import pytest
 import librarian.indexing.indexer as indexer_module
 import librarian.indexing.watcher as watcher_module
 from librarian.errors import Unavailable
-from librarian.indexing.embedding_worker import EMBEDDINGS
-from librarian.indexing.index_log import Backoff, can_write
 from librarian.indexing.indexer import IndexerOptions
-from librarian.indexing.scheduler import FileCounts, IndexScheduler, Listeners
+from librarian.indexing.scheduler import IndexScheduler, Listeners
 from librarian.indexing.watcher import FileWatcher
 from tests.embeddings.fakes import FakeEmbedder
 from tests.storage.library import PATIENCE_S, Library, Refusing, Trap, wait_for
@@ -104,7 +101,7 @@ def test_files_that_are_back_are_not_missing_until_the_next_look(
         away = library.root.with_name("away")
         (library.root / "ray").rename(away)
         indexer.changed(frozenset({str(library.root / "ray")}))
-        wait_for(lambda: "kept" in indexer.problem() and indexer._look_at > time.monotonic() + PATIENCE_S)
+        wait_for(lambda: "kept" in indexer.problem() and indexer._scan_at > time.monotonic() + PATIENCE_S)
         away.rename(library.root / "ray")
         indexer.changed(frozenset({str(library.root / "ray")}))
         wait_for(lambda: indexer.problem() == "")
@@ -128,7 +125,7 @@ def test_children_read_and_embed(library: Library) -> None:
     assert failed == {("ray/core/hangs.md", "timeout"), ("ray/core/crashes.md", "crash")}
     (library.root / "ray/core/hangs.md").unlink()
     (library.root / "ray/core/crashes.md").unlink()
-    library.indexer.look_at_everything()
+    library.indexer.scan_soon()
     assert library.indexer.wait_until_ready(PATIENCE_S)
     library.assert_whole()
 
@@ -162,7 +159,7 @@ def test_a_look_that_is_asked_for_during_another_one_comes_after_it(library: Lib
     def meanwhile() -> None:
         reader.on_read = lambda: None
         library.write("aaa/core/late.md", "# Late\n\nabout axolotls\n")  # where the look has been already
-        indexer.look_at_everything()
+        indexer.scan_soon()
 
     reader.on_read = meanwhile
     with indexer:
@@ -205,7 +202,7 @@ def test_an_unexpected_error_is_said_and_the_next_look_repairs(library: Library)
     assert "disk full" in library.indexer.problem()
     assert library.indexer.state() == "degraded"
     library.fault_at = ""
-    library.indexer.look_at_everything()
+    library.indexer.scan_soon()
     wait_for(lambda: library.indexer.problem() == "")
     assert library.indexer.wait_until_ready(PATIENCE_S)
     library.assert_whole()
@@ -221,68 +218,37 @@ def test_once_text_can_be_written_again_embedding_is_tried_at_once_too(library: 
         indexer.changed(frozenset({str(library.write("ray/core/0.md", "# Zero\n\nabout ocelots\n"))}))
         wait_for(lambda: {"index", "embeddings"} <= indexer.problems().keys())
         library.fault_at, library.embedder.fail = "", None
-        indexer.look_at_everything()
+        indexer.scan_soon()
         wait_for(lambda: indexer.problem() == "")
         assert indexer.wait_until_ready(PATIENCE_S)
     library.assert_whole()
 
 
-@pytest.fixture
-def no_other_try(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What fails isn't tried again because time has passed."""
-    monkeypatch.setattr(indexer_module, "BACKOFF_S", (math.inf, math.inf))
-
-
-@pytest.mark.usefixtures("no_other_try")
-def test_what_could_not_be_written_is_made_up_for_as_soon_as_it_can_be(library: Library) -> None:
-    library.options = replace(library.options, folder=str(library.index / "disk"), reconcile_s=math.inf)
-    (disk := library.index / "disk").mkdir()
-    library.reopen()
+def test_what_could_not_be_written_is_made_up_for_by_itself(library: Library) -> None:
     fill_the_disk(library)
     with library.indexer as indexer:
         indexer.start()
         assert indexer.wait_until_ready(PATIENCE_S)
         library.fault_at = "lexical commit"
-        path = library.write("ray/core/0.md", "# Zero\n\nabout ocelots\n")
-        disk.rmdir()
-        indexer.changed(frozenset({str(path)}))
+        indexer.changed(frozenset({str(library.write("ray/core/0.md", "# Zero\n\nabout ocelots\n"))}))
         wait_for(lambda: "index" in indexer.problems())
         library.fault_at = ""
-        disk.mkdir()
         wait_for(lambda: library.find("ocelots") == {"ray/core/0.md"})
         wait_for(lambda: indexer.problem() == "")
         assert indexer.wait_until_ready(PATIENCE_S)
     library.assert_whole()
 
 
-def test_what_fails_although_it_can_be_written_is_tried_ever_more_seldom(library: Library) -> None:
-    backoff, waits = Backoff("", library.catalog), []
-    for _ in range(9):
-        backoff.failed()
-        waits.append(round(backoff.wait_s))
-    assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
-    assert (backoff.wanted, backoff.due()) == (True, False)
-    backoff.worked()
-    assert (backoff.wanted, backoff.wait_s) == (False, math.inf)
+def test_what_fails_again_and_again_is_tried_ever_more_seldom(library: Library) -> None:
+    fill_the_disk(library)
+    library.fault_at = "lexical commit"
+    library.indexer.start()
+    wait_for(lambda: library.indexer._text_pause_s >= 4)
+    assert "disk full" in library.indexer.problem()
 
 
-@pytest.mark.parametrize("hindrance", ["no folder", "a lock", ""])
-def test_whether_an_index_can_be_written_is_found_out_by_writing(library: Library, hindrance: str) -> None:
-    folder = library.index / ("none" if hindrance == "no folder" else "")
-    with sqlite3.connect(library.index / "catalog.sqlite", isolation_level=None) as other:
-        library.catalog._database._writer.execute("PRAGMA busy_timeout = 0")
-        if hindrance == "a lock":
-            other.execute("BEGIN IMMEDIATE")
-        assert can_write(str(folder), library.catalog) is not bool(hindrance)
-    other.close()
-    assert sorted(path.name for path in library.index.iterdir() if path.name.startswith("tmp")) == []
-
-
-@pytest.mark.usefixtures("no_other_try")
 def test_a_look_that_was_asked_for_and_failed_is_made_up_for_by_itself(library: Library) -> None:
-    upkeep = IndexScheduler(
-        library.indexer, library.catalog, library.archive, None, listeners=Listeners(), tally=FileCounts()
-    )
+    upkeep = IndexScheduler(library.indexer, library.catalog, library.archive, None, listeners=Listeners())
     fill_the_disk(library)
     upkeep.start()
     try:
@@ -302,17 +268,15 @@ def test_a_look_that_was_asked_for_and_failed_is_made_up_for_by_itself(library: 
 def test_a_folder_that_cannot_be_watched_is_said_for_as_long_as_that_is_so(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unwatched(*_: object) -> None:
+    def unwatched(*_: object, **__: object) -> None:
         raise OSError(28, "no space left for watches")
 
-    def watching(on_change: Callable[[frozenset[str]], None], on_lost: Callable[[str], None]) -> FileWatcher:
-        return FileWatcher(library.root, on_change, on_lost=on_lost, debounce_ms=10, polling=False, retry_s=0.05)
+    def watching(on_change: Callable[[frozenset[str]], None]) -> FileWatcher:
+        return FileWatcher(library.root, on_change, debounce_ms=10, polling=False, retry_s=0.05)
 
-    upkeep = IndexScheduler(
-        library.indexer, library.catalog, library.archive, watching, listeners=Listeners(), tally=FileCounts()
-    )
+    upkeep = IndexScheduler(library.indexer, library.catalog, library.archive, watching, listeners=Listeners())
     with monkeypatch.context() as patched:
-        patched.setattr(watcher_module, "kernel_events", unwatched)
+        patched.setattr(watcher_module, "watch", unwatched)
         upkeep.start()
         try:
             wait_for(lambda: not upkeep.watching)
@@ -326,23 +290,6 @@ def test_a_folder_that_cannot_be_watched_is_said_for_as_long_as_that_is_so(
             wait_for(lambda: upkeep.watching and upkeep.problems() == [])
         finally:
             upkeep.close()
-
-
-@pytest.mark.usefixtures("no_other_try")
-def test_vectors_that_could_not_be_written_are_made_up_for_as_soon_as_they_can_be(library: Library) -> None:
-    library.embedder.fail = Unavailable("The disk is full.", hint="Make room.")
-    library.options = replace(library.options, folder=str(library.index / "none"), reconcile_s=math.inf)
-    library.reopen()
-    with library.indexer as indexer:
-        indexer.start()
-        wait_for(lambda: indexer._unwritten)
-        assert EMBEDDINGS in indexer.problems()
-        assert library.find("badgers")
-        library.embedder.fail = None
-        (library.index / "none").mkdir()
-        wait_for(lambda: indexer.problem() == "")
-        assert indexer.wait_until_ready(PATIENCE_S)
-    library.assert_whole()
 
 
 def test_news_go_before_embedding(library: Library) -> None:

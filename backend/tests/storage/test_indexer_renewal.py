@@ -78,7 +78,7 @@ def test_a_worn_index_scores_as_a_fresh_one_after_the_next_look(library: Library
         indexer.start()
         assert indexer.wait_until_ready(PATIENCE_S)
         assert library.lexical.dead() == 5, "a start isn't held up"
-        indexer.look_at_everything()
+        indexer.scan_soon()
         assert indexer.wait_until_ready(PATIENCE_S)
         assert library.lexical.dead() == 0
     library.assert_whole()

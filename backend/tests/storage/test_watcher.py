@@ -20,17 +20,18 @@ from pathlib import Path
 
 import pytest
 
-from librarian.indexing.watcher import FileWatcher, _InotifyFolders, is_remote, kernel_events, usually_ignored
+from librarian.files.paths import left_out_folder
+from librarian.indexing import watcher as watcher_module
+from librarian.indexing.watcher import FileWatcher, is_remote
 
 PATIENCE_S = 120.0  #: matters only where something is wrong
 
 
-class KeywordFeatures:
+class Reported:
     """Collects what was told, and waits for more."""
 
     def __init__(self) -> None:
         self.batches: queue.Queue[frozenset[str]] = queue.Queue()
-        self.lost: queue.Queue[str] = queue.Queue()
         self.seen: set[str] = set()
 
     def until(self, *paths: Path) -> set[str]:
@@ -50,19 +51,18 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def told() -> KeywordFeatures:
-    return KeywordFeatures()
+def told() -> Reported:
+    return Reported()
 
 
 @pytest.fixture(params=["events", "polling"])
-def watcher(request: pytest.FixtureRequest, root: Path, told: KeywordFeatures) -> Iterator[FileWatcher]:
+def watcher(request: pytest.FixtureRequest, root: Path, told: Reported) -> Iterator[FileWatcher]:
     if request.param == "events" and sys.platform != "linux":
         pytest.skip("the kernel's own events are tested on Linux")
     with FileWatcher(
         root,
         told.batches.put,
         debounce_ms=30,
-        on_lost=told.lost.put,
         polling=request.param == "polling",
         poll_s=0.05,
         retry_s=0.05,
@@ -71,9 +71,7 @@ def watcher(request: pytest.FixtureRequest, root: Path, told: KeywordFeatures) -
         yield made
 
 
-def test_a_file_that_comes_changes_moves_and_goes_is_told(
-    watcher: FileWatcher, root: Path, told: KeywordFeatures
-) -> None:
+def test_a_file_that_comes_changes_moves_and_goes_is_told(watcher: FileWatcher, root: Path, told: Reported) -> None:
     path = root / "ray" / "core" / "b.md"
     path.write_text("beta")
     told.until(path)
@@ -87,7 +85,7 @@ def test_a_file_that_comes_changes_moves_and_goes_is_told(
 
 
 def test_a_renamed_folder_is_told_by_both_names_and_watched_under_the_new_one(
-    watcher: FileWatcher, root: Path, told: KeywordFeatures
+    watcher: FileWatcher, root: Path, told: Reported
 ) -> None:
     (root / "ray" / "core").rename(root / "ray" / "data")
     told.until(root / "ray" / "core", root / "ray" / "data")
@@ -96,7 +94,7 @@ def test_a_renamed_folder_is_told_by_both_names_and_watched_under_the_new_one(
     told.until(path)
 
 
-def test_a_file_in_a_folder_made_later_is_told(watcher: FileWatcher, root: Path, told: KeywordFeatures) -> None:
+def test_a_file_in_a_folder_made_later_is_told(watcher: FileWatcher, root: Path, told: Reported) -> None:
     deep = root / "tune" / "x" / "y"
     deep.mkdir(parents=True)
     told.until(root / "tune")
@@ -106,7 +104,7 @@ def test_a_file_in_a_folder_made_later_is_told(watcher: FileWatcher, root: Path,
     told.until(root / "tune")
 
 
-def test_reading_and_ignored_folders_tell_nothing(watcher: FileWatcher, root: Path, told: KeywordFeatures) -> None:
+def test_reading_and_ignored_folders_tell_nothing(watcher: FileWatcher, root: Path, told: Reported) -> None:
     ignored = root / "ray" / "node_modules"
     ignored.mkdir()
     (ignored / "x.md").write_text("never told")
@@ -118,11 +116,11 @@ def test_reading_and_ignored_folders_tell_nothing(watcher: FileWatcher, root: Pa
 
 
 def test_a_root_that_goes_is_said_and_watched_again_when_it_is_back(
-    watcher: FileWatcher, root: Path, told: KeywordFeatures
+    watcher: FileWatcher, root: Path, told: Reported
 ) -> None:
     away = root.with_name("away")
     root.rename(away)
-    assert str(root) in told.lost.get(timeout=PATIENCE_S)
+    told.until(root)
     wait_for(lambda: watcher.problem() == f"{root} can't be watched: No such file or directory.")
     away.rename(root)
     told.until(root)
@@ -133,9 +131,7 @@ def test_a_root_that_goes_is_said_and_watched_again_when_it_is_back(
 
 
 @pytest.mark.parametrize("linked", [True, False])
-def test_a_root_that_becomes_another_folder_is_watched_anew(
-    linked: bool, tmp_path: Path, told: KeywordFeatures
-) -> None:
+def test_a_root_that_becomes_another_folder_is_watched_anew(linked: bool, tmp_path: Path, told: Reported) -> None:
     for release in ("one", "two"):
         (tmp_path / release / "docs" / "ray").mkdir(parents=True)
     current = tmp_path / "current"
@@ -143,7 +139,7 @@ def test_a_root_that_becomes_another_folder_is_watched_anew(
         current.symlink_to(tmp_path / "one")
     else:
         (tmp_path / "one").rename(current)
-    with FileWatcher(current / "docs", told.batches.put, debounce_ms=30, on_lost=told.lost.put, retry_s=0.05):
+    with FileWatcher(current / "docs", told.batches.put, debounce_ms=30, retry_s=0.05):
         if linked:
             (tmp_path / "next").symlink_to(tmp_path / "two")
             (tmp_path / "next").replace(current)
@@ -157,7 +153,7 @@ def test_a_root_that_becomes_another_folder_is_watched_anew(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's own events are tested on Linux")
-def test_a_folder_whose_path_is_too_long_costs_the_others_nothing(root: Path, told: KeywordFeatures) -> None:
+def test_a_folder_whose_path_is_too_long_costs_the_others_nothing(root: Path, told: Reported) -> None:
     folder = os.open(root, os.O_RDONLY)
     for _ in range(50):
         os.mkdir("deep" * 25, dir_fd=folder)
@@ -171,7 +167,7 @@ def test_a_folder_whose_path_is_too_long_costs_the_others_nothing(root: Path, to
         told.until(path)
 
 
-def test_a_root_whose_permissions_change_is_looked_at(root: Path, told: KeywordFeatures) -> None:
+def test_a_root_whose_permissions_change_is_looked_at(root: Path, told: Reported) -> None:
     if sys.platform != "linux":
         pytest.skip("the kernel's own events are tested on Linux")
     with FileWatcher(root, told.batches.put, debounce_ms=30, polling=False):
@@ -181,26 +177,41 @@ def test_a_root_whose_permissions_change_is_looked_at(root: Path, told: KeywordF
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's own events are tested on Linux")
 def test_a_folder_that_may_be_looked_into_only_later_is_watched_then(
-    root: Path, told: KeywordFeatures, monkeypatch: pytest.MonkeyPatch
+    root: Path, told: Reported, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from watchdog.observers.inotify_c import InotifyFD
+    closed, scan = root / "ray" / "core", os.scandir
 
-    closed, add = root / "ray" / "core", InotifyFD.add_callback
-
-    def add_where_permitted(self: InotifyFD, path: bytes, *more: object) -> object:
-        open_to_all = not path.startswith(os.fsencode(closed)) or closed.stat().st_mode & 0o004
-        return add(self, path, *more) if open_to_all else -1  # as watchdog says it; to root nothing is closed
+    def scan_where_permitted(path: str) -> object:
+        if path == str(closed) and not closed.stat().st_mode & 0o004:
+            raise PermissionError(13, "Permission denied")  # to root nothing is closed
+        return scan(path)
 
     closed.chmod(0o700)
-    monkeypatch.setattr(InotifyFD, "add_callback", add_where_permitted)
+    monkeypatch.setattr(os, "scandir", scan_where_permitted)
     with FileWatcher(root, told.batches.put, debounce_ms=30, polling=False):
         closed.chmod(0o755)
-        told.until(closed)
+        told.until(closed, root)
         (closed / "a.md").write_text("alpha, changed")
         told.until(closed / "a.md")
 
 
-def test_a_root_that_is_not_there_yet_is_watched_once_it_is(tmp_path: Path, told: KeywordFeatures) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="names are bytes on Linux")
+def test_names_that_are_not_utf8_are_noticed(root: Path, told: Reported) -> None:
+    folder = os.fsencode(root) + b"/ray/\xe9t\xe9"
+    os.mkdir(folder)
+    with FileWatcher(root, told.batches.put, debounce_ms=30, poll_s=0.05, retry_s=0.05) as watcher:
+        assert watcher.how == "events"
+        for path in (os.fsencode(root) + b"/ray/\xff.md", folder + b"/\xff.md", folder + b"/plain.md"):
+            with open(path, "w") as file:
+                file.write("new")
+            while not {os.fsencode(found) for found in told.batches.get(timeout=PATIENCE_S)} & {
+                path,
+                os.fsencode(root),
+            }:
+                pass
+
+
+def test_a_root_that_is_not_there_yet_is_watched_once_it_is(tmp_path: Path, told: Reported) -> None:
     root = tmp_path / "later"
     with FileWatcher(root, told.batches.put, debounce_ms=20, retry_s=0.05) as watcher:
         assert watcher.problem()
@@ -210,7 +221,7 @@ def test_a_root_that_is_not_there_yet_is_watched_once_it_is(tmp_path: Path, told
         assert watcher.problem() == ""
 
 
-def test_a_burst_is_told_once_when_it_is_quiet(root: Path, told: KeywordFeatures) -> None:
+def test_a_burst_is_told_once_when_it_is_quiet(root: Path, told: Reported) -> None:
     watcher = FileWatcher(root, told.batches.put, debounce_ms=300)
     with watcher:
         for n in range(20):
@@ -219,19 +230,18 @@ def test_a_burst_is_told_once_when_it_is_quiet(root: Path, told: KeywordFeatures
         assert told.batches.empty()
 
 
-def test_changes_without_end_are_told_after_twice_the_debounce(root: Path, told: KeywordFeatures) -> None:
-    watcher = FileWatcher(root, told.batches.put, debounce_ms=100, polling=True, poll_s=60)
-    with watcher:
+def test_changes_without_end_are_told_after_twice_the_debounce(root: Path, told: Reported) -> None:
+    with FileWatcher(root, told.batches.put, debounce_ms=500):
         started = time.monotonic()
         while told.batches.empty():
-            watcher.changed(str(root / "busy.md"))
+            (root / "busy.md").write_text("x")
             assert time.monotonic() - started < PATIENCE_S
             threading.Event().wait(0.01)
-        assert time.monotonic() - started >= 0.19
+        assert time.monotonic() - started >= 0.9
 
 
 def test_a_listener_that_fails_is_logged_and_told_again_the_next_time(
-    root: Path, told: KeywordFeatures, caplog: pytest.LogCaptureFixture
+    root: Path, told: Reported, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail_once(paths: frozenset[str]) -> None:
         if told.batches.empty():
@@ -239,68 +249,45 @@ def test_a_listener_that_fails_is_logged_and_told_again_the_next_time(
             raise RuntimeError("not today")
         told.batches.put(paths)
 
-    with FileWatcher(root, fail_once, debounce_ms=10, polling=True, poll_s=60) as watcher:
-        watcher.changed("/one")
+    with FileWatcher(root, fail_once, debounce_ms=10):
+        (root / "one.md").write_text("x")
         wait_for(lambda: not told.batches.empty())
-        watcher.changed("/two")
-        wait_for(lambda: told.batches.qsize() == 2)
-    assert "telling 1 changes failed" in caplog.text
+        (root / "two.md").write_text("x")
+        wait_for(lambda: told.batches.qsize() >= 2)
+    assert "reporting 1 changes failed" in caplog.text
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="inotify")
-class TestInotify:
-    def test_dropped_events_are_said_in_sentences_and_mean_look_at_everything(
-        self, root: Path, told: KeywordFeatures, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        with FileWatcher(root, told.batches.put, debounce_ms=10, on_lost=told.lost.put) as watcher:
-            assert watcher.note() == ""
-            source = watcher._source
-            assert isinstance(source, _InotifyFolders)
-            for times in ("once", "2 times"):
-                source.on_queue_overflow()
-                said = f"The kernel dropped news of changes below {root}: too many came at once."
-                assert told.lost.get(timeout=PATIENCE_S) == said
-                told.until(root)
-                assert f"{said} The whole folder is looked at." in caplog.text
-                assert f"dropped news of changes {times} since the start" in watcher.note()
-                assert "raise fs.inotify.max_queued_events" in watcher.note()
-            assert watcher.problem() == ""
-            (root / "after.md").write_text("still watched")
-            told.until(root / "after.md")
-
-    def test_a_used_up_allowance_of_watches_means_polling(
-        self, root: Path, told: KeywordFeatures, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        from watchdog.observers.inotify_c import InotifyFD
-
-        def refuse(*_: object) -> int:
-            raise OSError(28, "inotify watch limit reached")
-
-        monkeypatch.setattr(InotifyFD, "add_callback", refuse)
-        with FileWatcher(root, told.batches.put, debounce_ms=10, poll_s=0.05) as watcher:
-            assert watcher.how == "polling"
-            assert watcher.note() == (
-                "The whole folder is looked at every 0.05 s: inotify watch limit reached."
-                " Raise fs.inotify.max_user_watches (with sysctl) and start again."
-            )
-            (root / "b.md").write_text("b")
-            told.until(root / "b.md")
-        with FileWatcher(root, told.batches.put, polling=False) as watcher:
-            assert "limit" in watcher.problem()
-            assert watcher.note() == ""
-
-    def test_an_unanswered_probe_means_polling(
-        self, root: Path, told: KeywordFeatures, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        from watchdog.observers.inotify_c import InotifyFD
-
-        monkeypatch.setattr(InotifyFD, "handle_event", lambda *_: None)
-        assert kernel_events(str(root), told, usually_ignored, 0.05) is None  # type: ignore[arg-type]
-        with FileWatcher(root, told.batches.put, probe_s=0.05) as watcher:
-            assert watcher.how == "polling"
+def test_very_many_changes_at_once_mean_the_whole_folder(
+    root: Path, told: Reported, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher_module, "_MOST_PATHS", 50)
+    with FileWatcher(root, told.batches.put, debounce_ms=500):
+        for number in range(500):
+            (root / f"{number}.md").touch()
+        told.until(root)
 
 
-def test_stop_joins_all_threads(root: Path, told: KeywordFeatures) -> None:
+def test_a_used_up_allowance_of_watches_means_polling(
+    root: Path, told: Reported, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("OS file watch limit reached. about [/x]")
+
+    monkeypatch.setattr(watcher_module, "watch", refuse)
+    with FileWatcher(root, told.batches.put, debounce_ms=10, poll_s=0.05) as watcher:
+        assert watcher.how == "polling"
+        assert watcher.note() == (
+            "The whole folder is looked at every 0.05 s: OS file watch limit reached."
+            " Raise fs.inotify.max_user_watches (with sysctl) and start again."
+        )
+        (root / "b.md").write_text("b")
+        told.until(root / "b.md")
+    with FileWatcher(root, told.batches.put, polling=False) as watcher:
+        assert "limit" in watcher.problem()
+        assert watcher.note() == ""
+
+
+def test_stop_joins_all_threads(root: Path, told: Reported) -> None:
     before = set(threading.enumerate())
     for polling in (None, True):
         watcher = FileWatcher(root, told.batches.put, polling=polling)
@@ -327,14 +314,14 @@ def test_a_network_file_system_is_known_by_its_mount(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [".git", ".venv", "node_modules", "__pycache__"])
-def test_hidden_folders_and_those_of_package_managers_are_usually_ignored(name: str) -> None:
-    assert usually_ignored(f"/x/{name}")
-    assert not usually_ignored("/x/guide")
+def test_hidden_folders_and_those_of_package_managers_are_left_out_folder(name: str) -> None:
+    assert left_out_folder(f"/x/{name}")
+    assert not left_out_folder("/x/guide")
 
 
 @pytest.mark.parametrize("name", ["venv", "site-packages"])
 def test_a_folder_that_is_only_named_like_a_virtual_environment_is_watched(
-    watcher: FileWatcher, root: Path, told: KeywordFeatures, name: str
+    watcher: FileWatcher, root: Path, told: Reported, name: str
 ) -> None:
     folder = root / "python" / name
     folder.mkdir(parents=True)
@@ -344,7 +331,7 @@ def test_a_folder_that_is_only_named_like_a_virtual_environment_is_watched(
 
 
 def test_a_folder_that_becomes_a_virtual_environment_is_told_once_and_no_longer_watched(
-    watcher: FileWatcher, root: Path, told: KeywordFeatures
+    watcher: FileWatcher, root: Path, told: Reported
 ) -> None:
     inner = root / "ray" / "env" / "lib"
     inner.mkdir(parents=True)
@@ -359,9 +346,9 @@ def test_a_folder_that_becomes_a_virtual_environment_is_told_once_and_no_longer_
 
 def test_an_index_below_the_root_is_not_watched(tmp_path: Path) -> None:
     (tmp_path / "index").mkdir()
-    assert not usually_ignored(str(tmp_path / "index"))
+    assert not left_out_folder(str(tmp_path / "index"))
     (tmp_path / "index" / "daemon.lock").touch()
-    assert usually_ignored(str(tmp_path / "index"))
+    assert left_out_folder(str(tmp_path / "index"))
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

@@ -38,6 +38,8 @@ def work(item: object) -> object:
             return "printed"
         case int():
             return item * 2
+        case bytes():
+            return item
     return None
 
 
@@ -65,3 +67,16 @@ def make_wait() -> Callable[[object], object]:
 
 def make_death() -> Callable[[object], object]:
     os._exit(7)
+
+
+class Closing:
+    """Leaves a file when it is closed."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __call__(self, item: object) -> object:
+        return item
+
+    def close(self) -> None:
+        open(self._path, "w").close()
