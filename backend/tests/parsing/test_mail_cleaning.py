@@ -329,20 +329,6 @@ def test_a_sender_alone_parts_mails_where_headers_follow() -> None:
     assert alone.startswith(b"From : ann1999")
 
 
-def test_a_content_length_that_leads_to_the_next_mail_is_believed() -> None:
-    body = b"Hello,\n\nFrom 10:00 to 12:30 in 2026\nSubject: none\n\nFrom me Mon Mar  2 09:00:00 2026\nTo: nobody\n"
-    first, second = (
-        b"From ann@x.org Mon Mar  2 09:00:00 2026\nContent-Length: %d\nSubject: " % length for length in (len(body), 9)
-    )
-    other = second + b"b\n\nGnu and okapi.\n\n"
-    for between in (b"", b"\n"):
-        found = list(messages(first + b"a\n\n" + body + between + other))
-        assert [mail.endswith(body) for mail in found] == [True, False]
-        assert len(list(messages(other + first + b"a\n\n" + body + between))) == 2, "to the file's end"
-    wrong = b"From ann@x.org Mon Mar  2 09:00:00 2026\nContent-Length: 99999\nSubject: a\n\nGnu.\n\n"
-    assert len(list(messages(wrong + other))) == 2, "a wrong length counts for nothing"
-
-
 def test_prose_with_a_time_is_no_separator() -> None:
     data = b"From a@x.org Mon Mar  2 09:00:00 2026\nSubject: a\n\nHello,\n\nFrom 10:00 to 12:30 it is down.\n\nBye\n"
     assert len(list(messages(data))) == 1

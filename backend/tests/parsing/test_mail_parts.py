@@ -4,7 +4,7 @@
 * Parameters and encoded words may be folded.
 * Letters are read by the declared character set, by what is meant with its name, or else by what they look like.
 * Words stay that stand in a table of HTML and in no cell.
-* Headers whose folding was lost, encodings with spaces behind them and dates of ISO 8601 are understood.
+* Encodings with spaces behind them and dates of ISO 8601 are understood.
 * What seals a mail is no words of it; a mail without any has its subject.
 * What telephones and lawyers add is no more a mail's own than what others do.
 """
@@ -255,18 +255,6 @@ def test_a_mail_without_words_is_found_by_its_subject(parse: Parse, rest: bytes)
 def test_an_encoding_counts_with_spaces_or_quotes_around_it(parse: Parse, encoding: str) -> None:
     headers = f"Content-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: {encoding}\n"
     assert parse(f"Subject: x\n{headers}\nGr=C3=BC=C3=9Fe\n".encode(), NAME).text == "Grüße"
-
-
-def test_headers_that_lost_the_spaces_of_their_folding_are_whole(parse: Parse) -> None:
-    mail = (
-        b"From: ann@example.org\nSubject: =?utf-8?Q?The_pump?=\n=?utf-8?Q?_is_repaired?=\n"
-        b'Content-Type: multipart/mixed;\nboundary="b"\n\n'
-        b"--b\nContent-Type: multipart/alternative;\nboundary=c\n\n--c\nContent-Type: text/plain\n\n"
-        b"type=pump\n--c--\n--b--\n"
-    )
-    doc = parse(mail, NAME)
-    assert doc.title == "The pump is repaired"
-    assert doc.text == "type=pump"
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
