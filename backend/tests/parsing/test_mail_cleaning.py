@@ -84,27 +84,6 @@ def test_attributions_are_told_in_every_language_with_and_without_marks(line: st
     assert own(f"Yes.\n\n{line}\n\nShall we?\n") == "Yes."
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "Quoting Ann van den Berg <ann@x.org>:",
-        "Quoting Ann Lee of the Harbour and its Pumps\n<ann@x.org>:",
-        "According to Ann Lee:",
-        "On Tue, 3 Mar 2026, Ann Lee spake thusly:",
-    ],
-)
-def test_who_is_quoted_may_be_told_without_a_verb(line: str) -> None:
-    assert own(f"Yes.\n\n{line}\n> Shall we?\n") == "Yes."
-    assert own(f"Yes.\n\n{line}\n\n> Shall we?\n") == "Yes."
-
-
-@pytest.mark.parametrize(
-    "line", ["According to the manual:", "Mail to Ann <ann@x.org>:", "The log of Ann (ann@x.org):"]
-)
-def test_what_is_quoted_is_no_name(line: str) -> None:
-    assert line in own(f"{line}\n> The valve is shut.\n\nSo it is.\n")
-
-
 @pytest.mark.parametrize("names", BLOCKS, ids=lambda names: names[3])
 def test_copied_headers_are_told_in_every_language(names: tuple[str, ...]) -> None:
     values = ("Ann <ann@x.org>", "Tuesday, 3 March 2026 10:00", "bob@x.org", "RE: Plan")

@@ -292,19 +292,6 @@ def test_a_plain_part_that_only_says_that_there_is_html_isnt_read(parse: Parse, 
     assert parse(mail, NAME).text.startswith(read)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "On Tue, Aug 27, 2002 at 11:38:00PM +0100, Ann Bee mentioned:",
-        "El 31 de mar? de 2012 6:10, Ann Bee <ann at x.org> va dir:",
-        "Ann Bee <ann@x.org> @ 2015-01-15 17:54 SAST:",
-    ],
-)
-def test_a_line_above_quotes_that_says_who_or_when_introduces_them(line: str) -> None:
-    assert own(f"{line}\n> Which pump?\n\nThe second one.\n") == ["The", "second", "one."]
-    assert own(f"{line}\nWhich pump?\n\nThe second one.\n")[0] == line.split()[0]
-
-
 def test_copied_headers_may_have_blank_lines_between_them() -> None:
     headers = "From: Ann [mailto:ann@x.org]\n\nSent: Tue 27 May 2014 18:46\n\nTo: Bob\n\nSubject: Pumps"
     assert own(f"The second one.\n\n{headers}\n\nWhich pump?\n") == ["The", "second", "one."]
