@@ -159,20 +159,18 @@ class BedrockEmbedder(ServiceEmbedder):
         code = str(response.get("Error", {}).get("Code", ""))
         reason = redacted(response.get("Error", {}).get("Message") or code or "it says nothing")
         status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+        kind: type[LibrarianError] = Unavailable
         if code.startswith(_REFUSED) or status in (401, 403):
-            return SetupError(
-                f"Amazon Bedrock refuses the credentials ({reason}).", hint="Check them, and the access to this model."
-            )
-        if code.startswith("ResourceNotFound") or status == 404 or "model identifier" in reason:
-            return SetupError(
-                f"Amazon Bedrock has no model '{self._name}' here ({reason}).",
-                hint="Check embeddings.model and the region.",
-            )
-        if code.startswith(("ServiceQuotaExceeded", "Throttling")) or status == 429:
-            return Unavailable(f"Amazon Bedrock limits the rate of requests ({reason}).", hint="Try again in a minute.")
-        if status >= 500:
-            return Unavailable(f"Amazon Bedrock fails with {status} ({reason}).", hint="Try again later.")
-        return Unavailable(f"Amazon Bedrock refuses the request ({reason}).", hint="Check embeddings.model.")
+            kind, what, hint = SetupError, "refuses the credentials", "Check them, and the access to this model."
+        elif code.startswith("ResourceNotFound") or status == 404 or "model identifier" in reason:
+            kind, what, hint = SetupError, f"has no model '{self._name}' here", "Check embeddings.model and the region."
+        elif code.startswith(("ServiceQuotaExceeded", "Throttling")) or status == 429:
+            what, hint = "limits the rate of requests", "Try again in a minute, or check your quota."
+        elif status >= 500:
+            what, hint = f"fails with {status}", "Try again later."
+        else:
+            what, hint = "refuses the request", "Check embeddings.model."
+        return kind(f"Amazon Bedrock {what} ({reason}).", hint=hint)
 
     def _nonsense(self, what: object) -> Unavailable:
         return Unavailable(

@@ -55,15 +55,15 @@ class TorchEmbedder:
         self._model.max_seq_length = min(spec.max_tokens, int(self._model.max_seq_length or spec.max_tokens))
         width = int(self._model.get_sentence_embedding_dimension())
         limit = self._model.max_seq_length
-        if spec.dimension:
-            self.spec = replace(spec, dimension=width, max_tokens=limit)
-        else:  # no row of the table: its files name the instructions, as `read_spec` reads them for ONNX
+        if (
+            not spec.dimension
+        ):  # no row of the table: its files name the instructions, as `read_spec` reads them for ONNX
             query, passage = prompts_of(self._model.prompts)
-            self.spec = replace(spec, dimension=width, max_tokens=limit, query_prefix=query, passage_prefix=passage)
-        spec = self.spec
+            spec = replace(spec, query_prefix=query, passage_prefix=passage)
+        self.spec = replace(spec, dimension=width, max_tokens=limit)
         self._max_batch = max_batch
         self._lock = threading.Lock()
-        self._special = len(self._model.tokenizer("")["input_ids"]) + len(self._places(spec.passage_prefix))
+        self._special = len(self._model.tokenizer("")["input_ids"]) + len(self._places(self.spec.passage_prefix))
 
     @property
     def fingerprint(self) -> str:

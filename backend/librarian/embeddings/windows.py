@@ -1,7 +1,7 @@
-"""Cuts a passage into the windows that an embedding model reads, so that no token is left unread.
+"""Cuts a passage into the windows that an embedding model reads, since models silently drop what exceeds their limit.
 
-Models drop what exceeds their limit without a word. Here a passage that fits is one window; a longer one becomes
-several that overlap a little, each with the passage's prefix (title and headings) in front.
+A passage that fits is one window; a longer one becomes several that overlap a little, each with the passage's prefix
+(title and headings) in front.
 """
 
 from __future__ import annotations
@@ -55,26 +55,26 @@ def cut(prefix: str, text: str, tokenize: Tokenize, limit: int, *, overlap: int 
     with a warning, which takes a passage of over 10,000 tokens.
     """
     prefix = clip(prefix, tokenize, min(PREFIX_TOKENS, limit // 4))
-    if len(tokenize(window_of(prefix, text, 0, len(text)).text)) <= limit:
-        return [window_of(prefix, text, 0, len(text))]
+    whole = window_of(prefix, text, 0, len(text))
+    if len(tokenize(whole.text)) <= limit:
+        return [whole]
     places = _in_order(tokenize(text))
     if not places:
         return [window_of(prefix, text, 0, 0)]
     capacity = limit - len(tokenize(f"{prefix}\n")) if prefix else limit
     overlap = min(overlap, capacity // 4)
     windows: list[Window] = []
-    first = 0
-    while True:
-        last, window = _fill(prefix, text, tokenize, limit, places, first, capacity)
-        windows.append(window)
-        if last >= len(places):
-            return windows
+    first = last = 0
+    while last < len(places):
         if len(windows) == WINDOWS_PER_CHUNK:
             _log.warning(
                 "A passage of %d tokens has more than %d windows; its end is left out.", len(places), len(windows)
             )
-            return windows
+            break
+        last, window = _fill(prefix, text, tokenize, limit, places, first, capacity)
+        windows.append(window)
         first = _next_start(text, places, first, last, overlap)
+    return windows
 
 
 def _in_order(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -106,17 +106,11 @@ def _fill(
 
 def _word_start(text: str, places: list[tuple[int, int]], at: int, lowest: int) -> int:
     """The last token at or before `at`, but after `lowest`, that begins after a space; else `at`."""
-    for index in range(at, lowest, -1):
-        start = places[index][0]
-        if start and text[start - 1].isspace():
-            return index
-    return at
+    starts = (index for index in range(at, lowest, -1) if places[index][0])
+    return next((index for index in starts if text[places[index][0] - 1].isspace()), at)
 
 
 def _next_start(text: str, places: list[tuple[int, int]], first: int, last: int, overlap: int) -> int:
     """Where the next window begins: up to `overlap` tokens before `last`, at a word, always after `first`."""
-    for index in range(max(first + 1, last - overlap), last):
-        start = places[index][0]
-        if text[start - 1].isspace():
-            return index
-    return last
+    starts = range(max(first + 1, last - overlap), last)
+    return next((index for index in starts if text[places[index][0] - 1].isspace()), last)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from .judgments import JudgedQuery
 from .metrics import MEASURES, interval, percentile, randomisation
@@ -49,18 +49,11 @@ def evaluate(questions: Sequence[JudgedQuery], search: Search, modes: Sequence[s
             ranked = list(dict.fromkeys(found))
             for name, measure in MEASURES.items():
                 values[name].append(measure(ranked, question.grades))
-        first = reports[0] if reports else None
-        measures = {name: _measured(own, first.per_query[name] if first else None) for name, own in values.items()}
-        reports.append(
-            ModeReport(
-                mode,
-                len(questions),
-                measures,
-                percentile(took, 0.5),
-                percentile(took, 0.95),
-                {name: tuple(own) for name, own in values.items()},
-            )
-        )
+        first = reports[0].per_query if reports else None
+        measures = {name: _measured(own, first[name] if first else None) for name, own in values.items()}
+        times = percentile(took, 0.5), percentile(took, 0.95)
+        per_query = {name: tuple(own) for name, own in values.items()}
+        reports.append(ModeReport(mode, len(questions), measures, *times, per_query))
     return reports
 
 
@@ -92,14 +85,8 @@ def as_dict(reports: Sequence[ModeReport]) -> dict[str, object]:
     return {
         "questions": reports[0].questions if reports else 0,
         "modes": {
-            report.mode: {
-                **{
-                    name: {"mean": m.mean, "low": m.low, "high": m.high, "difference": m.difference, "p": m.p}
-                    for name, m in report.measures.items()
-                },
-                "p50_ms": report.p50_ms,
-                "p95_ms": report.p95_ms,
-            }
+            report.mode: {name: asdict(measured) for name, measured in report.measures.items()}
+            | {"p50_ms": report.p50_ms, "p95_ms": report.p95_ms}
             for report in reports
         },
     }

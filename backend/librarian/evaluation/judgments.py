@@ -44,19 +44,22 @@ def read(queries: Path, qrels: Path) -> Judgments:
     """
     texts = _texts(queries)
     grades = _grades(qrels, texts)
-    wanted = [query_id for query_id in texts if any(grade > 0 for grade in grades.get(query_id, {}).values())]
+    answered = [one for one in texts if any(grade > 0 for grade in grades.get(one, {}).values())]
     judged = [
-        JudgedQuery(one, texts[one], grades[one]) for one in wanted if 0 < len(texts[one].strip()) <= MAX_QUERY_LENGTH
+        JudgedQuery(one, texts[one], grades[one]) for one in answered if 0 < len(texts[one].strip()) <= MAX_QUERY_LENGTH
     ]
     if not judged:
         raise CallerError(
             f"No question of {queries.name} has a relevant file in {qrels.name}.",
             hint="The first column of the one must be the _id of the other.",
         )
-    asked = {question.query_id for question in judged}
     left_out = (
-        (queries, f"without a relevant file in {qrels.name}", texts.keys() - set(wanted)),
-        (queries, f"empty or longer than {MAX_QUERY_LENGTH:,} characters", set(wanted) - asked),
+        (queries, f"without a relevant file in {qrels.name}", texts.keys() - set(answered)),
+        (
+            queries,
+            f"empty or longer than {MAX_QUERY_LENGTH:,} characters",
+            set(answered) - {question.query_id for question in judged},
+        ),
         (qrels, f"not in {queries.name}", grades.keys() - texts.keys()),
     )
     notes = [

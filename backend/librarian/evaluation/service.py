@@ -28,33 +28,16 @@ FOUND = 50  #: passages that hold as many mails
 UNASKED = "the language model was asked nothing: --llm has it rewrite the questions, as it does others"
 
 
-class _Shortfalls:
-    """What is to be told of the answers that were measured: where they aren't the mode's own."""
-
-    def __init__(self) -> None:
-        self._mode = ""
-        self._others: Counter[str] = Counter()
-
-    def begins(self, mode: str) -> bool:
-        """Whether another mode is asked than before."""
-        before, self._mode = self._mode, mode
-        return before != mode
-
-    def note(self, page: schemas.SearchResponse | schemas.EmailSearchResponse) -> None:
-        """Remember a question's first page."""
-        asked = page.requested_mode
-        retriever = getattr(page.retrievers, asked, None)  # hybrid and auto have none
-        whys = list(page.degraded)
-        if not whys and retriever is not None and retriever.status != "ok":
-            whys = [retriever.reason]
-        if page.mode != asked != "auto":
-            whys = [f"answered in mode {page.mode}", *(why for why in whys if why != OFF.reason)]
-        if whys and asked != "keyword":  # words never miss anything
-            self._others[": ".join([asked, *whys])] += 1
-
-    def notes(self, questions: int) -> list[str]:
-        """A sentence for each kind, and how many questions it holds for; the ten most frequent."""
-        return [f"{what} ({count} of {questions} questions)" for what, count in self._others.most_common(10)]
+def _shortfall(page: schemas.SearchResponse | schemas.EmailSearchResponse) -> str:
+    """Why an answer isn't its mode's own; empty if it is."""
+    requested = page.requested_mode
+    retriever = getattr(page.retrievers, requested, None)  # hybrid and auto have none
+    reasons = list(page.degraded)
+    if not reasons and retriever is not None and retriever.status != "ok":
+        reasons = [retriever.reason]
+    if page.mode != requested != "auto":
+        reasons = [f"answered in mode {page.mode}", *(reason for reason in reasons if reason != OFF.reason)]
+    return ": ".join([requested, *reasons]) if reasons and requested != "keyword" else ""
 
 
 class EvaluationService:
@@ -98,37 +81,42 @@ class EvaluationService:
         questions = self._own() if own else []
         by_itself = Judgments([one.judged for one in questions], [self._about(questions)])
         given = by_itself if own else self._read(queries, qrels)
-        mails, strange = self._told(given.questions)
-        asking = {question.judged.text: question for question in questions}
-        shortfalls = _Shortfalls()
+        mails, notes = self._answers(given.questions)
+        own_by_text = {question.judged.text: question for question in questions}
+        shortfalls: Counter[str] = Counter()
+        last_mode = ""
 
         def search(text: str, mode: Any) -> Sequence[str]:
+            nonlocal last_mode
             deadline.check()
-            if shortfalls.begins(mode):
-                library.clear_cache()  # what a mode takes is to be measured, not what memory takes
-            ask = library.search_emails if text in mails else library.search
-            limit: dict[str, Any] = (
-                {"max_per_thread": 0} if text in mails else {"max_per_document": 1, "include_weak": True}
-            )
+            if mode != last_mode:
+                library.clear_cache()  # each mode is timed without what the one before left in memory
+                last_mode = mode
+            mine = own_by_text.get(text)
+            ask: Callable[..., Any] = library.search
+            limit: dict[str, Any] = {"max_per_document": 1, "include_weak": True}
+            wanted = SEEN + (len(mine.ignored) + len(mine.editions) if mine is not None else 0)
+            if text in mails:
+                ask, limit, wanted = library.search_emails, {"max_per_thread": 0}, FOUND
             found: list[str] = []
             offset: int | None = 0
-            own = asking.get(text)
-            further = len(own.ignored) + len(own.editions) if own is not None else 0
-            wanted = FOUND if text in mails else SEEN + further
             while offset is not None and len(found) < wanted:
                 page = ask(
                     text, mode=mode, product=product, offset=offset,
                     max_results=min(wanted, self._most), brief=True, **limit,
                 )  # fmt: skip
-                if not offset:
-                    shortfalls.note(page)
+                if not offset and (why := _shortfall(page)):
+                    shortfalls[why] += 1
                 found += [result.file_path for result in page.results]
                 offset = page.next_offset
-            return own.pages_of(found) if own is not None else found
+            return mine.pages_of(found) if mine is not None else found
 
         answer = as_dict(evaluate(given.questions, search, asked))
-        unasked = [UNASKED] if self._rewriter and not llm and {*asked} & {"hybrid", "rerank", "hyde", "auto"} else []
-        return {**answer, "notes": [*given.notes, *strange, *unasked, *shortfalls.notes(len(given.questions))]}
+        count = len(given.questions)
+        if self._rewriter and not llm and {*asked} & {"hybrid", "rerank", "hyde", "auto"}:
+            notes.append(UNASKED)
+        notes += [f"{what} ({times} of {count} questions)" for what, times in shortfalls.most_common(10)]
+        return {**answer, "notes": [*given.notes, *notes]}
 
     def _read(self, queries: str, qrels: str) -> Judgments:
         """Judgments from files, their paths as the library spells them."""
@@ -148,22 +136,21 @@ class EvaluationService:
         ]
         return replace(given, questions=questions)
 
-    def _told(self, judged: Sequence[JudgedQuery]) -> tuple[frozenset[str], list[str]]:
+    def _answers(self, judged: Sequence[JudgedQuery]) -> tuple[frozenset[str], list[str]]:
         """Questions whose answers are mails alone, and notes about relevant files that no search can find."""
-        wanted = {path for question in judged for path, grade in question.grades.items() if grade > 0}
+        answers = {one.text: {path for path, grade in one.grades.items() if grade > 0} for one in judged}
+        wanted = sorted(set().union(*answers.values()))
         with self._catalog.read() as reader:
-            found = {path: reader.document_by_path(path, text=False) for path in sorted(wanted)}
-        kinds = {path: stored.document.kind for path, stored in found.items() if stored is not None}
-        mails = {path for path, kind in kinds.items() if kind == "email"}
+            found = {path: reader.document_by_path(path, text=False) for path in wanted}
         missing = [path for path, stored in found.items() if stored is None]
+        mails = {path for path, stored in found.items() if stored is not None and stored.document.kind == "email"}
+        of_mails = frozenset(text for text, paths in answers.items() if paths <= mails)
+        mixed = [text for text, paths in answers.items() if paths & mails and text not in of_mails]
         notes = []
         if missing:
             notes.append(
                 f"{len(missing)} of {len(wanted)} relevant files aren't in the index, for example {missing[0]!r}"
             )
-        answers = {one.text: {path for path, grade in one.grades.items() if grade > 0} for one in judged}
-        of_mails = frozenset(text for text, paths in answers.items() if paths <= mails)
-        mixed = [text for text, paths in answers.items() if paths & mails and text not in of_mails]
         if of_mails:
             notes.append(f"asked of the mails, since mails alone answer them: {len(of_mails)} questions")
         if mixed:
@@ -188,8 +175,8 @@ class EvaluationService:
 
     def _about(self, questions: Sequence[OwnQuestion]) -> str:
         links = sum(question.source == "links" for question in questions)
-        told = f"{links} link texts and {len(questions) - links} headings as questions"
-        return f"{told}, of pages held out when questions were adapted to the library" if self._adapted() else told
+        note = f"{links} link texts and {len(questions) - links} headings as questions"
+        return f"{note}, of pages held out when questions were adapted to the library" if self._adapted() else note
 
     def _untaught(self, own: list[OwnQuestion]) -> list[OwnQuestion]:
         return own_questions.untaught(own) if self._adapted() else own

@@ -1,4 +1,4 @@
-"""Questions as they were asked, kept on this machine where the user wants that: what the documentation lacks."""
+"""The query log, kept on this machine if the user wants it: it shows what the documentation lacks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,28 +18,24 @@ logger = logging.getLogger(__name__)
 MOST_BYTES = 5 * 1024 * 1024  #: the file is begun anew then; the one before is kept
 
 
-class QuestionLog:
-    """A file of JSON lines: time, question, number of results, whether they seem to answer, product.
+class QueryLog:
+    """A file of JSON lines: time, query, number of results, whether they seem to answer, product.
 
-    Where it isn't enabled nothing is written, and `gaps` shows what was kept earlier.
+    If it isn't enabled nothing is written, and `gaps` shows what was kept earlier.
     """
 
     def __init__(self, path: Path, *, enabled: bool = False) -> None:
         self._path = path
-        self._enabled = enabled
+        self._older = path.with_name(f"{path.name}.1")
+        self.enabled = enabled  #: whether queries are kept
         self._lock = threading.Lock()
-
-    @property
-    def enabled(self) -> bool:
-        """Whether questions are kept."""
-        return self._enabled
 
     def note(self, query: str, results: int, answerable: str, product: str | None) -> None:
         """Keep one question. A full disk loses the note, not the answer."""
-        if not self._enabled:
+        if not self.enabled:
             return
-        line = {"at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"), "query": query, "results": results}
-        line |= {"answerable": answerable, "product": product or ""}
+        now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+        line = {"at": now, "query": query, "results": results, "answerable": answerable, "product": product or ""}
         try:
             with self._lock:
                 if self._path.is_file() and self._path.stat().st_size > MOST_BYTES:
@@ -52,12 +49,10 @@ class QuestionLog:
     def gaps(self, limit: int) -> GapsResponse:
         """Questions (any case) whose last answer was empty or unlikely to help, most often asked first."""
         last: dict[str, dict[str, object]] = {}
-        times: dict[str, int] = {}
-        total = 0
+        times: Counter[str] = Counter()
         for line in self._lines():
-            total += 1
             key = " ".join(str(line.get("query", "")).lower().split())
-            times[key] = times.get(key, 0) + 1
+            times[key] += 1
             last[key] = line
         gaps = [
             GapItem(
@@ -70,7 +65,7 @@ class QuestionLog:
             if not line.get("results") or line.get("answerable") == "unlikely"
         ]
         gaps.sort(key=lambda gap: (-gap.times, gap.results, gap.query))
-        return GapsResponse(enabled=self._enabled, questions=total, gaps=gaps[:limit])
+        return GapsResponse(enabled=self.enabled, questions=times.total(), gaps=gaps[:limit])
 
     def _cut(self) -> bool:
         """Whether the last line has no end, as a kill leaves it: what is added would be lost with it."""
@@ -78,10 +73,6 @@ class QuestionLog:
             end = file.seek(0, os.SEEK_END)
             file.seek(max(0, end - 1))
             return end > 0 and file.read(1) != b"\n"
-
-    @property
-    def _older(self) -> Path:
-        return self._path.with_name(f"{self._path.name}.1")
 
     def _lines(self) -> Iterator[dict[str, object]]:
         for path in (self._older, self._path):

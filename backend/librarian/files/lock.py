@@ -1,7 +1,7 @@
 """At most one daemon for an index folder: a lock that the system takes back when its process dies.
 
-The file beside it is never removed, because a lock on a removed file guards nothing; what is written in it names the
-holder to people and is believed only while the lock is held.
+Its file is never removed, because a lock on a removed file guards nothing. Its content names the holder and counts
+only while the lock is held.
 """
 
 from __future__ import annotations

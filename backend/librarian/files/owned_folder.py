@@ -1,8 +1,8 @@
-"""Folders that Librarian makes, and the mark by which it knows them again.
+"""Folders that Librarian makes, and the mark by which it recognizes them.
 
-Librarian writes, renames and deletes only in folders that carry its mark, and in those only files that it names itself.
-A folder that isn't empty and has no mark is somebody else's and is refused, unless its content proves that an earlier
-version made it: then it is marked. The folders are readable for their owner alone.
+Librarian writes and deletes only in folders that carry its mark, and there only files that it names itself. A folder
+that isn't empty and has no mark is refused, unless its content proves that an earlier version made it: then it is
+marked. The folders are readable for their owner alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FORMAT: Final = 1  #: of the mark
 PRIVATE: Final = 0o700
 
 _PROGRAM: Final = "librarian"
-_ASIDE: Final = "damaged"  #: the kind of a folder that holds what was set aside
+_DAMAGED: Final = "damaged"  #: the kind of a folder that holds what was set aside
 #: What lies in a folder that nobody has used yet: file systems, file managers and version control put it there.
 _NOTHING: Final = frozenset({"lost+found", ".DS_Store", ".gitignore", ".gitkeep", "CACHEDIR.TAG"})
 _UNFINISHED: Final = re.compile(rf"\.{re.escape(MARK)}\.\d+\.part")
@@ -113,50 +113,31 @@ def delete_files(folder: Path, kind: Kind, own: re.Pattern[str]) -> None:
 def set_aside(*paths: Path, name: str = "") -> Path:
     """Move damaged files and folders of one folder, in this order, into a new one `<name>.damaged-<number>` there.
 
-    `name` is that of the first path where none is given. Folders that earlier calls made for the same name are deleted,
-    so that one copy is kept. Returns the new folder.
+    `name` is that of the first path by default. Folders that earlier calls made for the same name are deleted, so that
+    one copy is kept. Returns the new folder.
     """
     path = paths[0].with_name(name or paths[0].name)
-    taken = _copies(path)
-    for number in count(max(taken, default=0) + 1):
-        aside = path.with_name(f"{path.name}.{_ASIDE}-{number}")
+    pattern = re.compile(rf"{re.escape(path.name)}\.{_DAMAGED}-([1-9]\d{{0,8}})")
+    found = ((pattern.fullmatch(entry.name), Path(entry.path)) for entry in list(os.scandir(path.parent)))
+    earlier = {int(match[1]): there for match, there in found if match}
+    for number in count(max(earlier, default=0) + 1):
+        target = path.with_name(f"{path.name}.{_DAMAGED}-{number}")
         try:
-            aside.mkdir(mode=PRIVATE)
+            target.mkdir(mode=PRIVATE)
             break
         except FileExistsError:
             continue
     with suppress(OSError):  # a disk without space: then this copy is never deleted
-        _write_mark(aside, _ASIDE, path.name)
+        _write_mark(target, _DAMAGED, path.name)
     for each in paths:
         with suppress(FileNotFoundError):
-            each.rename(aside / each.name)
-    for older in taken.values():
-        if _mark(older) == _content(_ASIDE, path.name) and not older.is_symlink():
-            _delete_tree(older)
-    return aside
+            each.rename(target / each.name)
+    for older in earlier.values():
+        if _mark(older) == _content(_DAMAGED, path.name) and not older.is_symlink():
+            import shutil  # here: it takes as long as all else that a bridge imports of this package
 
-
-def _copies(path: Path) -> dict[int, Path]:
-    """What lies beside a file under the names that `set_aside` gives, by number."""
-    name = re.compile(rf"{re.escape(path.name)}\.{_ASIDE}-([1-9]\d{{0,8}})")
-    found = ((name.fullmatch(entry.name), Path(entry.path)) for entry in list(os.scandir(path.parent)))
-    return {int(match[1]): there for match, there in found if match}
-
-
-def _delete_tree(folder: Path) -> None:
-    """The mark goes last: a deletion that is interrupted can be taken up again."""
-    import shutil  # here: it takes as long as all else that a bridge imports of this package
-
-    for entry in list(os.scandir(folder)):
-        if entry.name == MARK:
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            shutil.rmtree(entry.path, ignore_errors=True)
-        else:
-            os.unlink(entry.path)
-    (folder / MARK).unlink(missing_ok=True)
-    with suppress(OSError):
-        folder.rmdir()
+            shutil.rmtree(older, ignore_errors=True)
+    return target
 
 
 def _entries(folder: Path) -> Iterator[str]:

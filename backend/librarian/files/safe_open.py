@@ -1,8 +1,7 @@
 """Opens files below a folder without following symbolic links, so that no path leads outside of the folder.
 
-A path that is checked and then opened by its name can lead elsewhere by then: whoever may write into the folder can
-swap a part of it for a link in between. Here each part is opened relative to the one above it, and a link among them
-is an error.
+Each part of a path is opened relative to the one above it, because a part of a checked path can be swapped for a link
+before it is opened by its name.
 """
 
 from __future__ import annotations

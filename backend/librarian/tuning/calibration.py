@@ -22,9 +22,8 @@ from ..search.ranker import ABROAD
 from ..storage.base import Catalog
 from . import own_questions
 
-#: Below what three tenths of the foreign questions reach an answer is "unlikely", above nineteen of twenty "yes". At
-#: the middle in place of three tenths 17% of CACM's judged questions came out "unlikely". The library's own headings
-#: hold the fit back: nineteen of twenty stay above the one, three quarters above the other.
+#: Shares of the foreign questions below which an answer is "unlikely", and above which it is "yes". The library's own
+#: headings hold the fit back: these shares of them bound the two from above.
 UNLIKELY_AT, YES_AT = 0.3, 0.95
 OWN_UNLIKELY, OWN_YES = 0.05, 0.25
 #: Fewer questions of its own, and the shipped curves stay.
@@ -72,7 +71,7 @@ class Fit:
 
 
 #: Share of the documents from which on a language's foreign questions are asked.
-SPOKEN = 0.2
+MAIN_SHARE = 0.2
 
 
 @cache
@@ -85,16 +84,15 @@ def foreign_questions(language: str = "en") -> tuple[str, ...]:
 def main_languages(documents: Mapping[str, int]) -> tuple[str, ...]:
     """The languages that a library's foreign questions are in, most frequent first; `documents` by language.
 
-    A model that wasn't trained on a language finds all its texts alike: what it says of foreign questions in another
-    tells nothing there.
-
     >>> main_languages({"ja": 90, "": 5, "de": 5}), main_languages({"en": 40, "ja": 60}), main_languages({"": 3})
     (('ja',), ('ja', 'en'), ('en',))
     """
     counts: Counter[str] = Counter()
     for language, count in documents.items():
         counts[language or "en"] += count
-    return tuple(language for language, count in counts.most_common() if count >= SPOKEN * counts.total()) or ("en",)
+    return tuple(language for language, count in counts.most_common() if count >= MAIN_SHARE * counts.total()) or (
+        "en",
+    )
 
 
 def curve(own: Sequence[float], foreign: Sequence[float]) -> Curve:
@@ -134,19 +132,12 @@ def fit(own: Sums, foreign: Sums) -> Fit | None:
     )
 
 
-def sums(
-    ask: Callable[[str, Mode], float], modes: Mapping[str, Mode], questions: Sequence[str]
-) -> dict[str, list[float]]:
-    """Scale → the best sum of each question; `modes` says which mode each scale is of, `ask` takes (text, mode)."""
-    return {scale: [ask(text, mode) for text in questions] for scale, mode in modes.items()}
-
-
 def _logit(share: float) -> float:
     return math.log(share / (1 - share))
 
 
 KEY = "calibration"
-#: Smaller libraries keep the shipped curves: what few pages say about strangers' questions is chance.
+#: Smaller libraries keep the shipped curves: what few pages say about foreign questions is chance.
 MIN_PASSAGES = 200
 OWN_ASKED = 60
 
@@ -159,7 +150,7 @@ class CalibrationTraining:
         basis: names what sums depend on besides the library: model, fusion, weights.
         scale: of hybrid's sums.
         by_meaning: whether the library has embeddings; without, keyword search alone is calibrated.
-        adapted: whether questions are turned by what was learned from headings: those held out are asked then.
+        adapted: whether a query adapter is in use: questions of held-out pages are asked then.
         ended: set once the library closes.
     """
 
@@ -215,10 +206,9 @@ class CalibrationTraining:
         headings = own_questions.of_headings(self._documents())
         headings = own_questions.untaught(headings) if self._adapted() else headings
         own = [one.judged.text for one in own_questions.sample(headings, OWN_ASKED)]
-        foreign = [text for language in self._spoken() for text in foreign_questions(language)]
+        foreign = [text for language in self._languages() for text in foreign_questions(language)]
         asked = (own, list(dict.fromkeys(foreign)))
-        known, strange = (sums(self._best, self._modes, questions) for questions in asked)
-        fitted = fit(known, strange)
+        fitted = fit(*(self._sums(questions) for questions in asked))
         self._taken_up = fitted.as_json() if fitted else ""
         self._catalog.set_meta(KEY, self._taken_up)
         self._catalog.set_meta(f"{KEY} passages", str(passages))
@@ -228,15 +218,15 @@ class CalibrationTraining:
 
     # -- inside --------------------------------------------------------------------------------------------------
 
-    def _spoken(self) -> tuple[str, ...]:
+    def _languages(self) -> tuple[str, ...]:
         columns = self._catalog.columns()
         return main_languages(Counter(columns.tally("document").languages) + Counter(columns.tally("email").languages))
 
     def _basis(self) -> str:
         """Names what the fit depends on besides the number of passages."""
         parts = [self._given(), str(UNLIKELY_AT), str(YES_AT)]
-        spoken = self._spoken()
-        return "|".join(parts if spoken == ("en",) else [*parts, str(ABROAD), *spoken])
+        languages = self._languages()
+        return "|".join(parts if languages == ("en",) else [*parts, str(ABROAD), *languages])
 
     def _use(self, fitted: Fit | None) -> None:
         """Use a fit; where there can be none, what is in use isn't provisional any more."""
@@ -248,6 +238,9 @@ class CalibrationTraining:
     def _documents(self) -> list[Document]:
         with self._catalog.read() as reader:
             return [stored.document for stored in reader.iter_documents()]
+
+    def _sums(self, questions: Sequence[str]) -> Sums:
+        return {scale: [self._best(text, mode) for text in questions] for scale, mode in self._modes.items()}
 
     def _best(self, text: str, mode: Mode) -> float:
         if self._ended.is_set():

@@ -35,13 +35,11 @@ _CHANGED = 0.2  #: once it has grown or shrunk by this share, a library asks its
 #: A version in a folder's name: *v1.28*, *2.x*, *release-3*, *latest*.
 _VERSION = re.compile(r"v?\d+(?:\.(?:\d+|x))*|\b(?:latest|stable|current|main|master|dev|next|lts)\b", re.I)
 _MOST_EDITIONS = 50  #: more pages of one title in numbered folders are tickets, say, not versions of a manual
-_COMMON = frozenset(
-    re.findall(
-        r"\w+",
-        """overview introduction summary usage example examples prerequisites installation options see also what is next
-        steps before you begin cleaning up cleanup related resources references further reading notes note""",
-    )
-)
+_COMMON_WORDS = """
+overview introduction summary usage example examples prerequisites installation options see also what is next steps
+before you begin cleaning up cleanup related resources references further reading notes note
+"""
+_COMMON = frozenset(_COMMON_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +57,10 @@ class OwnQuestion:
         """All files that answer it."""
         return frozenset(self.editions) | (self.judged.grades.keys() - self.ignored)
 
-    def page_of(self, path: str) -> str | None:
-        """What a found file counts as: a page, or nothing."""
-        return self.editions.get(path, path if path not in self.ignored else None)
-
     def pages_of(self, paths: Iterable[str]) -> list[str]:
         """What found files count as, best first, each page where it comes first."""
-        return list(dict.fromkeys(page for path in paths if (page := self.page_of(path)) is not None))
+        pages = (self.editions.get(path, path) for path in paths if path in self.editions or path not in self.ignored)
+        return list(dict.fromkeys(pages))
 
 
 def of_links(documents: Iterable[Document]) -> list[OwnQuestion]:

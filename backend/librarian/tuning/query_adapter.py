@@ -26,19 +26,10 @@ from ..vector_stores.base import VectorStore
 from . import own_questions
 from .own_questions import OwnQuestion
 
-#: Of the softmax: cosines that differ by so much differ by e in probability. Between 0.03 and 0.1 the semantic order of
-#: seven sets gains as much, within 0.01.
-TEMPERATURE = 0.05
-#: What the matrix's squared length costs, halved; from `MANY` examples on, and more where they are fewer. Semantic
-#: nDCG@10 of six sets of questions on Ray, Kubernetes, FastAPI and Prometheus, of which nothing was learned, goes up by
-#: this in the mean at 0.05, 0.1, 0.2 and 0.4: of 600 examples by 0.033, 0.031, 0.025 and 0.019, of 300 by 0.017, 0.024,
-#: 0.018 and 0.013, of 160 by 0.011, 0.017, 0.018 and 0.013. Without a cost it falls.
+TEMPERATURE = 0.05  #: of the softmax: cosines that differ by this much differ by e in probability
+#: Weight of the matrix's squared length, halved; from `MANY` examples on, and more where they are fewer.
 RIDGE, MANY = 0.05, 600
-#: Of the matrix that is learned so much is kept. With all of it meaning alone finds most; beside the words less of it
-#: serves all sets. Hybrid's nDCG@10 on Ray and the Kubernetes tasks is 0.668 and 0.724 without, 0.663 and 0.734 at 0.4,
-#: 0.660 and 0.776 at 0.6, 0.656 and 0.787 at 0.85, 0.653 and 0.787 in full; MRR@10 of the passages that answer on
-#: Kubernetes, Ray and FastAPI 0.629, 0.643, 0.646, 0.656 and 0.655 in the mean.
-KEPT = 0.6
+KEPT = 0.6  #: share of the learned matrix that is used: with keyword search beside it, less serves all sets
 #: Adam's (Kingma and Ba 2015), with its second rate lower, since steps are few.
 STEP, FIRST_RATE, SECOND_RATE = 0.002, 0.9, 0.99
 EPOCHS, BATCH = 8, 128
@@ -105,13 +96,10 @@ logger = logging.getLogger(__name__)
 
 KEY = "query adapter"
 LEARNER = 2  #: raised where the same library would be learned from otherwise
-#: Fewer questions to learn from, and to try what was learned on, say too little. With 250 semantic nDCG@10 of seven
-#: sets goes up by 0.024 in the mean, with 500 by 0.030, with 2,000 by 0.034.
+#: With fewer questions to learn from, or to measure on, nothing is learned.
 FEWEST, FEWEST_HELD = 150, 40
 LEARNED_FROM, TRIED_ON = 3000, 400  #: at most; links before headings, which mostly say what their passages do
-#: What MRR of the held out questions must gain at least. It is no proof: what was learned costs little where it brings
-#: nothing.
-GAIN = 0.005
+GAIN = 0.005  #: that MRR of the held out questions must rise at least
 DOCUMENTS_READ = 64  #: at once, with their texts
 OTHERS, ANSWERING = 24, 8  #: candidates of each question: other documents' best windows, and those of its answers
 DEPTH = 200  #: windows that are searched for them
@@ -119,13 +107,15 @@ DEPTH = 200  #: windows that are searched for them
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What came of it: how many questions, and how well those held out find their pages (MRR), before and with it."""
+    """What came of it, as it is kept in the catalog next to the matrix."""
 
     questions: int
     held_out: int
-    before: float
-    after: float
-    used: bool
+    before: float = 0.0  #: MRR of the held-out questions without the adapter …
+    after: float = 0.0  #: … and with it
+    basis: str = ""  #: the model, and how it is learned from
+    passages: int = 0  #: of the library then
+    state: str = ""  #: names the state of the library that it was learned from
 
     def note(self) -> str:
         """One sentence for the status, where it is used."""
@@ -134,26 +124,15 @@ class Learned:
             f"texts; MRR of {self.held_out} held out goes from {self.before:.2f} to {self.after:.2f}"
         )
 
-
-@dataclass(frozen=True, slots=True)
-class PageEntry:
-    """What is kept of it in the catalog, beside the matrix."""
-
-    learned: Learned
-    basis: str  #: the model, and how it is learned from
-    passages: int  #: of the library then
-    stamp: str  #: names the state of the library that it was learned from
-
     def as_json(self) -> str:
         return json.dumps(asdict(self))
 
     @classmethod
-    def of_json(cls, text: str) -> PageEntry | None:
+    def of_json(cls, text: str) -> Learned | None:
         """What `as_json` wrote; None for anything else."""
         try:
-            data = json.loads(text)
-            return cls(learned=Learned(**data.pop("learned")), **data)
-        except (ValueError, KeyError, TypeError, AttributeError):
+            return cls(**json.loads(text))
+        except (ValueError, TypeError):
             return None
 
 
@@ -188,7 +167,7 @@ class AdapterTraining:
         self._model = model
         self._complete = complete
         self._ended = ended
-        self._taken_up = ""
+        self._in_use_state = ""
         self._note = ""
         self.in_use = False  #: whether questions are turned
 
@@ -196,16 +175,16 @@ class AdapterTraining:
         """What the status says of it."""
         return (self._note,) if self._note else ()
 
-    def stamps(self) -> Sequence[str]:
+    def fingerprints(self) -> Sequence[str]:
         """Names what is in use, for what is fitted on top of it; nothing where nothing is."""
-        return (self._taken_up,) if self.in_use else ()
+        return (self._in_use_state,) if self.in_use else ()
 
     def due(self) -> bool:
         """Whether the library is complete and isn't what it was when it was last learned from."""
         if self._embedder is None or not self._complete() or not (basis := self._basis()):
             return False
         with self._catalog.read() as reader:
-            kept, passages = PageEntry.of_json(reader.meta(KEY)), reader.count().chunks
+            kept, passages = Learned.of_json(reader.meta(KEY)), reader.count().chunks
         if passages < FEWEST:
             return False
         return kept is None or kept.basis != basis or own_questions.is_another(passages, kept.passages)
@@ -215,8 +194,8 @@ class AdapterTraining:
         if self._embedder is None:
             return
         with self._catalog.read() as reader:
-            kept = PageEntry.of_json(reader.meta(KEY))
-            if kept is None or kept.basis != self._basis() or kept.stamp == self._taken_up:
+            kept = Learned.of_json(reader.meta(KEY))
+            if kept is None or kept.basis != self._basis() or kept.state == self._in_use_state:
                 return
             matrix = reader.meta(f"{KEY} matrix")
         self._use(kept, matrix)
@@ -228,41 +207,36 @@ class AdapterTraining:
             passages, generation = reader.count().chunks, reader.generation
         adapter, learned = self._learned(model)
         matrix = adapter.as_text() if adapter is not None else ""
-        kept = PageEntry(learned, basis, passages, f"{basis}|{generation}|{passages}")
+        kept = replace(learned, basis=basis, passages=passages, state=f"{basis}|{generation}|{passages}")
         self._catalog.set_meta(f"{KEY} matrix", matrix)
         self._catalog.set_meta(KEY, kept.as_json())
         logger.info("query adapter: %s", kept)
         self._use(kept, matrix)
 
-    # -- inside --------------------------------------------------------------------------------------------------
-
     def _basis(self) -> str:
         model = self._model()
         return f"{LEARNER}|{model}" if model else ""
 
-    def _use(self, kept: PageEntry, matrix: str) -> None:
+    def _use(self, kept: Learned, matrix: str) -> None:
         adapter = QueryAdapter.of_text(self._model(), matrix) if matrix else None
-        self._note = kept.learned.note() if adapter is not None else ""
+        self._note = kept.note() if adapter is not None else ""
         self._engine.use(adapters=[adapter] if adapter is not None else [])
         self.in_use = adapter is not None
-        self._taken_up = kept.stamp
+        self._in_use_state = kept.state
 
     def _learned(self, model: str) -> tuple[QueryAdapter | None, Learned]:
         learn, held = self._questions()
         if len(learn) < FEWEST or len(held) < FEWEST_HELD:
-            return None, Learned(len(learn), len(held), 0.0, 0.0, used=False)
+            return None, Learned(len(learn), len(held))
         library = _Vectors(self._catalog, self._archive, self._searched(), model, self._go_on)
         learn, held = library.answerable(learn), library.answerable(held)
-        nothing = Learned(len(learn), len(held), 0.0, 0.0, used=False)
         if len(learn) < FEWEST or len(held) < FEWEST_HELD:
-            return None, nothing
+            return None, Learned(len(learn), len(held))
         adapter = QueryAdapter(model, train_adapter(library.examples(learn, self._embedded(learn))))
         asked = self._embedded(held)
-        before = library.reciprocal_ranks(held, asked)
-        after = library.reciprocal_ranks(held, [adapter(question) for question in asked])
-        learned = replace(nothing, before=float(np.mean(before)), after=float(np.mean(after)))
-        used = learned.after - learned.before >= GAIN
-        return (adapter if used else None), replace(learned, used=used)
+        before = float(np.mean(library.reciprocal_ranks(held, asked)))
+        after = float(np.mean(library.reciprocal_ranks(held, [adapter(question) for question in asked])))
+        return (adapter if after - before >= GAIN else None), Learned(len(learn), len(held), before, after)
 
     def _questions(self) -> tuple[list[OwnQuestion], list[OwnQuestion]]:
         """Those to learn from and those held out. The documents go before anything else takes memory."""

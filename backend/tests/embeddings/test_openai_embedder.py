@@ -129,7 +129,7 @@ def test_a_service_that_hangs_is_said(service: Service) -> None:
     embedder = OpenAIEmbedder("some-model", base_url=service.url, dimension=64, timeout_s=0.2, wait=lambda _: True)
     service.questions_too = True
     service.open.clear()
-    with pytest.raises(Unavailable, match=r"doesn't answer within 0.2 s"):
+    with pytest.raises(Unavailable, match=r"doesn't answer within 0\.2 s"):
         embedder.embed_query("a")
     embedder.close()
 

@@ -84,27 +84,6 @@ def test_attributions_are_told_in_every_language_with_and_without_marks(line: st
     assert own(f"Yes.\n\n{line}\n\nShall we?\n") == "Yes."
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "Quoting Ann van den Berg <ann@x.org>:",
-        "Quoting Ann Lee of the Harbour and its Pumps\n<ann@x.org>:",
-        "According to Ann Lee:",
-        "On Tue, 3 Mar 2026, Ann Lee spake thusly:",
-    ],
-)
-def test_who_is_quoted_may_be_told_without_a_verb(line: str) -> None:
-    assert own(f"Yes.\n\n{line}\n> Shall we?\n") == "Yes."
-    assert own(f"Yes.\n\n{line}\n\n> Shall we?\n") == "Yes."
-
-
-@pytest.mark.parametrize(
-    "line", ["According to the manual:", "Mail to Ann <ann@x.org>:", "The log of Ann (ann@x.org):"]
-)
-def test_what_is_quoted_is_no_name(line: str) -> None:
-    assert line in own(f"{line}\n> The valve is shut.\n\nSo it is.\n")
-
-
 @pytest.mark.parametrize("names", BLOCKS, ids=lambda names: names[3])
 def test_copied_headers_are_told_in_every_language(names: tuple[str, ...]) -> None:
     values = ("Ann <ann@x.org>", "Tuesday, 3 March 2026 10:00", "bob@x.org", "RE: Plan")
@@ -327,20 +306,6 @@ def test_a_sender_alone_parts_mails_where_headers_follow() -> None:
     assert len(list(messages(data))) == 2
     (alone,) = messages(b"From : ann1999@x.org\nSubject: spaced\n\nGnu.\n")
     assert alone.startswith(b"From : ann1999")
-
-
-def test_a_content_length_that_leads_to_the_next_mail_is_believed() -> None:
-    body = b"Hello,\n\nFrom 10:00 to 12:30 in 2026\nSubject: none\n\nFrom me Mon Mar  2 09:00:00 2026\nTo: nobody\n"
-    first, second = (
-        b"From ann@x.org Mon Mar  2 09:00:00 2026\nContent-Length: %d\nSubject: " % length for length in (len(body), 9)
-    )
-    other = second + b"b\n\nGnu and okapi.\n\n"
-    for between in (b"", b"\n"):
-        found = list(messages(first + b"a\n\n" + body + between + other))
-        assert [mail.endswith(body) for mail in found] == [True, False]
-        assert len(list(messages(other + first + b"a\n\n" + body + between))) == 2, "to the file's end"
-    wrong = b"From ann@x.org Mon Mar  2 09:00:00 2026\nContent-Length: 99999\nSubject: a\n\nGnu.\n\n"
-    assert len(list(messages(wrong + other))) == 2, "a wrong length counts for nothing"
 
 
 def test_prose_with_a_time_is_no_separator() -> None:

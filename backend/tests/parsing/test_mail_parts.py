@@ -4,7 +4,7 @@
 * Parameters and encoded words may be folded.
 * Letters are read by the declared character set, by what is meant with its name, or else by what they look like.
 * Words stay that stand in a table of HTML and in no cell.
-* Headers whose folding was lost, encodings with spaces behind them and dates of ISO 8601 are understood.
+* Encodings with spaces behind them and dates of ISO 8601 are understood.
 * What seals a mail is no words of it; a mail without any has its subject.
 * What telephones and lawyers add is no more a mail's own than what others do.
 """
@@ -257,18 +257,6 @@ def test_an_encoding_counts_with_spaces_or_quotes_around_it(parse: Parse, encodi
     assert parse(f"Subject: x\n{headers}\nGr=C3=BC=C3=9Fe\n".encode(), NAME).text == "Grüße"
 
 
-def test_headers_that_lost_the_spaces_of_their_folding_are_whole(parse: Parse) -> None:
-    mail = (
-        b"From: ann@example.org\nSubject: =?utf-8?Q?The_pump?=\n=?utf-8?Q?_is_repaired?=\n"
-        b'Content-Type: multipart/mixed;\nboundary="b"\n\n'
-        b"--b\nContent-Type: multipart/alternative;\nboundary=c\n\n--c\nContent-Type: text/plain\n\n"
-        b"type=pump\n--c--\n--b--\n"
-    )
-    doc = parse(mail, NAME)
-    assert doc.title == "The pump is repaired"
-    assert doc.text == "type=pump"
-
-
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
 def test_a_mail_that_was_saved_as_a_text_of_an_editor_is_read(parse: Parse, encoding: str) -> None:
     doc = parse("From: ann@example.org\nSubject: Grüße\n\nDie Pumpe läuft.\n".encode(encoding), NAME)
@@ -302,19 +290,6 @@ def test_a_plain_part_that_only_says_that_there_is_html_isnt_read(parse: Parse, 
     html = f"Content-Type: text/html\n\n{words}".encode()
     mail = multipart("alternative", f"Content-Type: text/plain\n\n{said}".encode(), html)
     assert parse(mail, NAME).text.startswith(read)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "On Tue, Aug 27, 2002 at 11:38:00PM +0100, Ann Bee mentioned:",
-        "El 31 de mar? de 2012 6:10, Ann Bee <ann at x.org> va dir:",
-        "Ann Bee <ann@x.org> @ 2015-01-15 17:54 SAST:",
-    ],
-)
-def test_a_line_above_quotes_that_says_who_or_when_introduces_them(line: str) -> None:
-    assert own(f"{line}\n> Which pump?\n\nThe second one.\n") == ["The", "second", "one."]
-    assert own(f"{line}\nWhich pump?\n\nThe second one.\n")[0] == line.split()[0]
 
 
 def test_copied_headers_may_have_blank_lines_between_them() -> None:

@@ -24,16 +24,12 @@ _MAIL = re.compile(
     rb"(?:from|date|received|return-path|message-id|subject|to)[ \t]*:",
     re.I,
 )
-_TIMED = re.compile(rb"\d\d?:\d\d")
 _HEADERS_WHOLE = re.compile(rb"(?>[!-9;-~]{1,70}:[^\n]*\n(?:[ \t]+\S[^\n]*\n)*)+\r?\n")
 _NAME = re.compile(rb"^([!-9;-~]{1,70}):", re.M)
-_END_OF_HEADERS = re.compile(rb"^\r?\n", re.M)
-_LENGTH = re.compile(rb"^content-length:[ \t]*(\d{1,12})[ \t]*\r?$", re.M | re.I)
-_NEXT = re.compile(rb"[\r\n]*(?:(?=From )|\Z)")
 _ESCAPED = re.compile(rb"^>(>*From )", re.M)
 _MESSAGE_ID = re.compile(rb"^message-id:\s*<?\s*([^<>\s]+)", re.M | re.I)
 _INTERNAL = re.compile(rb"^Subject: DON'T DELETE THIS MESSAGE -- FOLDER INTERNAL DATA", re.M)
-_HEADERS = 20_000  #: bytes of a message in which its Message-ID and length are looked for
+_HEADERS = 20_000  #: bytes of a message in which its Message-ID is looked for
 EXTENSIONS: tuple[str, ...] = (".mbox",)
 
 
@@ -61,7 +57,7 @@ class MboxArchive:
 def begins_as_archive(data: bytes) -> bool:
     """Whether a text is an archive for certain: a `From ` line with a time, right below it the headers of a mail."""
     line = _LINE.match(data)
-    if line is None or _TIMED.search(line[0]) is None:
+    if line is None or re.search(rb"\d\d?:\d\d", line[0]) is None:
         return False
     headers = _HEADERS_WHOLE.match(data, line.end(), line.end() + _HEADERS)
     return headers is not None and {b"from", b"date", b"subject"} <= set(map(bytes.lower, _NAME.findall(headers[0])))
@@ -82,18 +78,16 @@ def messages(data: bytes) -> Iterator[bytes]:
 
 def _separators(data: bytes) -> Iterator[tuple[int, int]]:
     """Begin and end of each `From ` line that parts messages."""
-    begin = after_body = len(data) - len(data.lstrip())
+    begin = first = len(data) - len(data.lstrip())
     while line := _LINE.search(data, begin):
         begin = line.end()
         blank_above = data.endswith((b"\n\n", b"\n\r\n"), max(0, line.start() - 3), line.start())
-        if _parts(data, line, alone=blank_above or line.start() == after_body):
+        if _parts(data, line, alone=blank_above or line.start() == first):
             yield line.span()
-            after_body = _end_of_body(data, begin)
-            begin = max(begin, after_body)
 
 
 def _parts(data: bytes, line: re.Match[bytes], *, alone: bool) -> bool:
-    """Whether a `From ` line parts messages; `alone`: it stands after a blank line or a body's end.
+    """Whether a `From ` line parts messages; `alone`: it stands after a blank line.
 
     A mail must follow. Where the line isn't alone (Mailman's archives have no blank line after an attachment's
     address) it must be one that nobody writes in prose.
@@ -102,20 +96,6 @@ def _parts(data: bytes, line: re.Match[bytes], *, alone: bool) -> bool:
     if _MAIL.match(data, line.end()):
         return firm or (alone and _LOOSE.match(line[0]) is not None)
     return firm and alone and _HEADER_OR_BLANK.match(data, line.end()) is not None
-
-
-def _end_of_body(data: bytes, begin: int) -> int:
-    """Where the next `From ` line or the file's end is by the Content-Length of the message at `begin`; else -1.
-
-    In mboxcl2 nothing is escaped, so that this alone tells. Many lengths are wrong and lead elsewhere.
-    """
-    body = _END_OF_HEADERS.search(data, begin, begin + _HEADERS)
-    length = _LENGTH.search(data, begin, body.start()) if body else None
-    if not body or not length:
-        return -1
-    end = body.end() + int(length[1])
-    following = _NEXT.match(data, end) if end <= len(data) else None
-    return following.end() if following else -1
 
 
 #: As the programs that deliver name them: a time, something that no other mail has, the host; flags once it was seen.

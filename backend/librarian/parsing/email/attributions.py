@@ -110,8 +110,6 @@ _DATE_TO_ADDRESS = re.compile(
     r"(?=.{0,60}\b(?:19|20)\d\d\b)(?=.{0,60}\b\d{1,2}[:.]\d\d\b)(?:[^\W\d_]{2,12}[.,]*\s+){0,2}\d{1,4}\b.{0,160}"
     rf"{_BRACKETED}\s*[:：]$"
 )
-_MOMENT = re.compile(r"(?=.*\b(?:19|20)\d\d\b).*\b\d{1,2}[:.]\d{2}\b")  #: a year and a time
-_BEFORE_NAME = re.compile(rf"(?:{_any(phrases.BEFORE_NAMES)})\s+(?P<name>\S.{{1,160}}?)\s*[:：]$", re.I)
 _BETWEEN_DASHES = re.compile(r"^\s*[>\s*]*-{3,}\s*(?P<words>[^-].{0,120}?)\s*-{3,}[\s*]*$")
 _ORIGINAL = re.compile(rf"^[>\s*_=-]*(?:{_any(phrases.ORIGINAL_MESSAGE)})[\s*:：_=-]*$", re.I)
 _FORWARDED = re.compile(rf"^[>\s*_=-]*(?:{_any(phrases.FORWARDED_MESSAGE)})\b.{{0,120}}$", re.I)
@@ -189,7 +187,7 @@ def find(lines: Sequence[str]) -> list[QuoteHeader]:
         torn = above.rstrip().lower().endswith(_VERBS_BEGIN)  # "ha scritto" and "a écrit" may stand on two lines
         attributed = _has_verb(line) or (torn and _has_verb(_joined((above, line))))
         header = _attribution(lines, place) if attributed else None
-        header = header or _dated(lines, place) or _above_quotes(lines, place)
+        header = header or _dated(lines, place)
         if header is not None:
             found.setdefault(header.start, header)
     chosen: list[QuoteHeader] = []
@@ -336,31 +334,6 @@ def _dated(lines: Sequence[str], place: int) -> QuoteHeader | None:
         if addressed or (match["zone"] and last == place and not joined.endswith("<")):
             return QuoteHeader("attribution", place, last + 1)
     return None
-
-
-def _above_quotes(lines: Sequence[str], place: int) -> QuoteHeader | None:
-    """Lines with a colon right above quoted ones that say when or who: `On …, Ann Bee mentioned:`, `* Ann Bee:`."""
-    line = lines[place].strip()
-    below = next((below for below in lines[place + 1 : place + 3] if below.strip()), "")
-    if not line.endswith((":", "：")) or margin_of(line) or len(line) > 200 or not margin_of(below):
-        return None
-    for first in range(place, max(-1, place - 2), -1):
-        if _OPENED.match(lines[first].lstrip(_TRIM)) and _MOMENT.match(_joined(lines[first : place + 1])):
-            return QuoteHeader("attribution", first, place + 1)
-    if _MOMENT.match(line) and _ADDRESS.search(line):
-        return QuoteHeader("attribution", place, place + 1)
-    for first in range(place, max(-1, place - 2), -1):
-        if not lines[first].strip() or margin_of(lines[first]):
-            break
-        if _names(_joined(lines[first : place + 1])):
-            return QuoteHeader("attribution", first, place + 1)
-    return None
-
-
-def _names(text: str) -> bool:
-    """Whether a text ending in a colon says only who is quoted: `Quoting Ann Bee:`."""
-    found = _BEFORE_NAME.match(text)
-    return found is not None and (bool(_ADDRESS.search(found["name"])) or found["name"].istitle())
 
 
 # -- dividers and copied headers ---------------------------------------------------------------------------------------

@@ -27,12 +27,6 @@ _SPACED_NAME = re.compile(rb"^([!-9;-~]{2,60})[ \t]+:", re.M)
 #: Apple's: the mail's bytes on a line of their own; a list of properties follows the mail.
 _COUNTED = re.compile(rb"[ \t]*(\d{1,12})[ \t]*\r?\n(?=[!-9;-~]{1,70}[ \t]*:|>?From )")
 _PROPERTIES = re.compile(rb"\s*(?:<\?xml\b|\Z)")
-#: What ends the line of a header before, in programs and by hands that lose the spaces in front of it.
-_UNFOLDED = re.compile(
-    rb"^(?==\?[\w-]{2,30}\?[bq]\?|(?:boundary|charset|delsp|filename|format|micalg|name|protocol|report-type|type)\*?=)",
-    re.M | re.I,
-)
-_UNFOLDED_BOUNDARY = re.compile(rb"^content-type:[^\n]*;[ \t\r]*\n(?=boundary=)", re.M | re.I)  #: of parts too
 _FROM_LINE = re.compile(rb"^>?From [^\n]*\n")
 _ATTACHMENT_CHARACTERS = 1_000_000  #: of text that a mail's attachments may add
 _DEPTH = 3  #: how deep mails inside mails are read
@@ -171,17 +165,14 @@ def _as_sent(data: bytes, name: str) -> bytes:
 
 
 def _tidied(data: bytes) -> bytes:
-    """Without blank lines and `From ` lines in front; header names right before their colons (RFC 5322, 4.5.8), and
-    spaces before what continues a header; of UTF-16 with its mark, which no mail is sent in, the same as UTF-8."""
+    """Without blank lines and `From ` lines in front; header names right before their colons (RFC 5322, 4.5.8); of
+    UTF-16 with its mark, which no mail is sent in, the same as UTF-8."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         data = data.decode("utf-16", "replace").encode("utf-8", "replace")
     data = _FROM_LINE.sub(b"", data.lstrip(b"\r\n").removeprefix(b"\xef\xbb\xbf"), count=1)
-    if b"\nboundary=" in data:
-        data = _UNFOLDED_BOUNDARY.sub(rb"\g<0> ", data)
     end = _END_OF_HEADERS.search(data)
     headers = data[: end.start()] if end else data
-    tidy = _UNFOLDED.sub(b" ", _SPACED_NAME.sub(rb"\1:", headers))
-    return tidy + data[len(headers) :]
+    return _SPACED_NAME.sub(rb"\1:", headers) + data[len(headers) :]
 
 
 def _blocks(text: str) -> Iterator[Block]:

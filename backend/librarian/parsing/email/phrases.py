@@ -32,11 +32,6 @@ VERBS_CJK = (
     "書きました", "님이 작성", "작성:", "เขียนว่า",
 )  # fmt: skip
 
-#: What stands in front of a name above quotes, as Horde and people's own templates have it, instead of a verb behind.
-BEFORE_NAMES = (
-    "quoting", "zitat von", "citando", "citeren", "cituji", "according to", "quoth", "thus spake", "thus spoke",
-    "also sprach", "incoming from",
-)  # fmt: skip
 
 #: What stands between dashes above the history.
 ORIGINAL_MESSAGE = (

@@ -114,45 +114,33 @@ def _spans_above(lines: Sequence[str]) -> list[_Span]:
     place, own = 0, False
     while place < end:
         header = headers.get(place)
-        if header is not None and header.column:
-            own = True
-        if header is not None:
-            following = _next_words(lines, header.end, left_out=True)
-            quoted_below = following < end and margin_of(lines[following])
-            if header.kind in ("divider", "headers") or (header.kind == "forwarded" and not quoted_below):
-                if margin_of(lines[header.start]):
-                    stop = _end_of_run(lines, header.end, headers)
-                    runs.append((_Span(place, stop, QUOTE), header.end))
-                    place = stop
-                elif own:
-                    spans += _introduced(header, end)
-                    end = place
-                else:
-                    spans.append(_Span(header.start, header.end, FORWARDED))
-                    place = header.end
-            elif quoted_below or margin_of(lines[header.start]):
-                stop = _end_of_run(lines, max(header.end, following if quoted_below else header.end), headers)
-                runs.append((_Span(place, stop, QUOTE, header.column), header.end))
+        if header is None:
+            if margin_of(lines[place]) and not covered[place] and "<<<" not in lines[place]:
+                stop = _end_of_run(lines, place, headers)
+                runs.append((_Span(place, stop, QUOTE), place))
                 place = stop
-            elif own:
-                spans += _introduced(header, end)
-                end = place + (1 if header.column else 0)
-                break
             else:
-                place = max(header.end, header.start + 1)
-                spans.append(_Span(header.start, place, ATTRIBUTION))
+                own = own or _is_word(lines[place])
+                place += 1
             continue
-        if margin_of(lines[place]) and not covered[place] and "<<<" not in lines[place]:
-            stop = _end_of_run(lines, place, headers)
-            runs.append((_Span(place, stop, QUOTE), place))
+        own = own or header.column > 0
+        following = _next_words(lines, header.end, left_out=True)
+        quoted_below = following < end and margin_of(lines[following])
+        alone = header.kind in ("divider", "headers") or (header.kind == "forwarded" and not quoted_below)
+        if margin_of(lines[place]) or (quoted_below and not alone):
+            stop = _end_of_run(lines, following if quoted_below and not alone else header.end, headers)
+            runs.append((_Span(place, stop, QUOTE, header.column), header.end))
             place = stop
-            continue
-        own = own or _is_word(lines[place])
-        place += 1
-    trimmings = _trimmings(lines, end, [span for span, _ in runs] + spans)
-    spans += trimmings
-    spans += _classified_runs(lines, runs, end, spans)
-    return spans
+        elif own:
+            spans += _introduced(header, end)
+            end = place + (1 if header.column else 0)
+            break
+        else:
+            stop = max(header.end, place + 1)
+            spans.append(_Span(place, stop, FORWARDED if alone else ATTRIBUTION))
+            place = stop
+    spans += _trimmings(lines, end, [span for span, _ in runs] + spans)
+    return spans + _classified_runs(lines, runs, end, spans)
 
 
 def _classified_runs(
