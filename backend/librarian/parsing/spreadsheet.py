@@ -1,210 +1,172 @@
-"""Excel files: `.xlsx` and `.xlsm`. Sheets are read as a stream, so their size costs time but no memory."""
+"""Spreadsheets, read by calamine: Excel's `.xlsx`, `.xlsm`, `.xlsb` and `.xls`, and OpenDocument's `.ods`."""
 
 from __future__ import annotations
 
 import datetime as dt
+import io
 import re
 from collections.abc import Iterator
-from itertools import islice
-from typing import TYPE_CHECKING
 
+from ..errors import SourceError
 from ..models import Document, SourceFile
 from .document_builder import DocumentBuilder, one_line
-from .office_xml import attribute, child, children, local
-from .slides import drawn_words, shape_words
+from .office_xml import attribute, child, children, drawn_words
 from .table_rows import write_rows
-from .zip_package import ZipPackage, opened
+from .zip_package import ZipPackage, opened, refused
 
-if TYPE_CHECKING:
-    from lxml.etree import _Element
-
-_MAIN = "xl/workbook.xml"
 _MAX_ROWS = 50_000  #: per sheet; beyond, a table is data rather than a document
 _MAX_COLUMNS = 200
-_MAX_STRINGS = 2_000_000
-_COLUMN = re.compile(r"[A-Z]{1,3}")
-#: The built-in number formats that show a date or a time (ECMA-376, 18.8.30).
-_DATE_FORMATS = frozenset({*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)})
-_PERCENT_FORMATS = frozenset({9, 10})
-_DATE_LETTERS = re.compile(r"[ymdhs]", re.I)
-_NO_LETTERS = re.compile(r"\"[^\"]*\"|\\.|\[(?:[^\]hms][^\]]*|)\]|_.", re.I)
-#: A character that XML can't hold, or an underscore that would be mistaken for one (ECMA-376, 22.9.2.19).
-_ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
-_LAST_SERIAL = 2_958_465  #: 9999-12-31
+_MAX_CELLS = 10_000_000  #: of the rectangle around a sheet's cells, which calamine takes memory for
+_ROW = re.compile(rb'<(?:\w+:)?row\b[^>]*?\br="(\d{1,9})"')
+_WIDE = re.compile(rb'<(?:\w+:)?c\b[^>]*?\br="([A-Z]{2,3})\d')
+_LITERAL = re.compile(r"\"[^\"]*\"|\\.|\[[^\]]*\]|_.")  #: of a number's format: texts, colours, gaps
+#: A number in a cell of some styles: the cell's beginning, what leads to the number, and the number.
+_PERCENT_CELL = (
+    rb'(<(?:\w+:)?c\b)((?![^>]*\bt=)[^>]*?\bs="(?:%s)"[^>]*>(?:<(?:\w+:)?f\b[^>]*/>|<(?:\w+:)?f\b[^>]*>[^<]*</(?:\w+:)?f>)?'
+    rb"<(?:\w+:)?v>)([^<]+)"
+)
 
 
 class SpreadsheetParser:
     """A heading per sheet, rows under their header (repeated where a table is long), formulas by their value."""
 
-    extensions: tuple[str, ...] = (".xlsx", ".xlsm")
+    extensions: tuple[str, ...] = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
-        manuscript = DocumentBuilder()
-        with opened(data, source.file_path) as package:
-            book = _Book(package)
-            for name, part, hidden in book.sheets:
-                if manuscript.full or part not in package:
+        out, book = DocumentBuilder(), _Book(source.file_path)
+        if source.extension == ".xls":
+            with refused(source.file_path):
+                _write(out, book, data)
+        else:
+            with opened(data, source.file_path) as package:
+                _write(out, book, book.open(package))
+        return out.document(source, source.extension, title=book.title)
+
+
+def _write(out: DocumentBuilder, book: _Book, data: bytes) -> None:
+    from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
+
+    with CalamineWorkbook.from_filelike(io.BytesIO(data)) as file:
+        for place, sheet in enumerate(file.sheets_metadata):
+            if out.full:
+                break
+            out.heading(1, sheet.name if sheet.visible == SheetVisibleEnum.Visible else f"{sheet.name} (hidden)")
+            part = book.parts.get(sheet.name, "")
+            if sheet.typ == SheetTypeEnum.WorkSheet:
+                try:
+                    cells = file.get_sheet_by_index(place)
+                except CalamineError as error:
+                    out.notes.append(f"the sheet '{sheet.name}' can't be read: {error}")
                     continue
-                manuscript.heading(1, f"{name} (hidden)" if hidden else name)
-                write_rows(manuscript, book.rows(part), _MAX_ROWS, name)
-                if part in book.wide:
-                    manuscript.notes.append(f"only the first {_MAX_COLUMNS} columns of '{name}' are kept")
-                for words in book.drawn(part):
-                    manuscript.paragraph(words)
-                for where, words in book.comments(part):
-                    manuscript.paragraph(f"{where}: {words}")
-        return manuscript.document(source, source.extension, title=book.title)
+                first, last = cells.start or (0, 0), cells.end or (0, 0)
+                rows = ([_shown(value) for value in row[: _MAX_COLUMNS - first[1]]] for row in cells.iter_rows())
+                write_rows(out, rows, _MAX_ROWS, sheet.name)
+                if part in book.shortened:
+                    out.notes.append(f"only the first {_MAX_ROWS:,} rows of '{sheet.name}' are kept")
+                if last[1] >= _MAX_COLUMNS:
+                    out.notes.append(f"only the first {_MAX_COLUMNS} columns of '{sheet.name}' are kept")
+            for words in book.remarks(part):
+                out.paragraph(words)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float):
+        # Sums carry the noise of binary fractions (0.30000000000000004); Excel shows 15 digits at most.
+        return f"{value:.15g}" if abs(value) < 1e15 else f"{value:.0f}"
+    if isinstance(value, dt.datetime):
+        return value.strftime("%Y-%m-%d %H:%M")
+    return str(value).removesuffix(":00") if isinstance(value, dt.time) else str(value)
 
 
 class _Book:
-    def __init__(self, package: ZipPackage) -> None:
+    """What calamine doesn't tell of an Office Open XML workbook; empty for others."""
+
+    def __init__(self, name: str) -> None:
+        self.title = ""
+        self.parts: dict[str, str] = {}  # by sheet
+        self.shortened: set[str] = set()  # parts of sheets with more rows than are kept
+        self._name = name
+        self._percent_styles = ""  # an expression
+        self._package: ZipPackage | None = None
+
+    def open(self, package: ZipPackage) -> bytes:
+        """The workbook as calamine may read it."""
+        if "docProps/core.xml" in package:
+            self.title = next((title.text or "" for title in package.tree("docProps/core.xml").iter("{*}title")), "")
+        if (main := "xl/workbook.xml") in package:
+            self._read(package, main)
+        return package.rewritten(self._prepared).getvalue()
+
+    def _read(self, package: ZipPackage, main: str) -> None:
         self._package = package
-        roots = package.relations("").values()
-        main = next((target for kind, target, _ in roots if kind == "officeDocument"), _MAIN)
-        relations = package.relations(main)
-        by_kind = {kind: target for kind, target, _ in relations.values()}
-        root = package.tree(main)
-        self._epoch = (
-            dt.datetime(1904, 1, 1)
-            if attribute(child(root, "workbookPr"), "date1904") in ("1", "true")
-            else dt.datetime(1899, 12, 30)
-        )
-        self.wide: set[str] = set()  # parts of sheets with more columns than are kept
-        self.sheets: list[tuple[str, str, bool]] = []
-        for sheet in root.iter("{*}sheet"):
-            relation = next((str(value) for key, value in sheet.attrib.items() if str(key).endswith("}id")), "")
-            part = relations.get(relation, ("", "", False))[1]
-            self.sheets.append((sheet.get("name") or "", part, (sheet.get("state") or "visible") != "visible"))
-        core = next((target for kind, target, _ in roots if kind == "core-properties"), "")
-        found = package.tree(core).iter("{*}title") if core in package else iter(())
-        self.title = next((title.text or "" for title in found), "")
-        self._dates, self._percents = self._number_styles(by_kind.get("styles", ""))
-        self._strings = list(self._shared(by_kind.get("sharedStrings", "")))
+        targets = {key: target for key, (_, target, _) in package.relations(main).items()}
+        for sheet in package.tree(main).iter("{*}sheet"):
+            keys = [str(value) for key, value in sheet.attrib.items() if str(key).endswith("}id")]
+            self.parts[sheet.get("name") or ""] = targets.get(keys[0] if keys else "", "")
+        if "xl/styles.xml" in package:
+            root = package.tree("xl/styles.xml")
+            codes = {form.get("numFmtId"): form.get("formatCode") or "" for form in root.iter("{*}numFmt")}
+            percents = {"9", "10"} | {
+                key for key, code in codes.items() if "%" in _LITERAL.sub("", code.partition(";")[0])
+            }
+            shown = [attribute(style, "numFmtId") for style in children(child(root, "cellXfs"), "xf")]
+            self._percent_styles = "|".join(str(place) for place, key in enumerate(shown) if key in percents)
 
-    def rows(self, part: str) -> Iterator[list[str]]:
-        """The rows of a sheet as shown, cells without a value as empty."""
-        from lxml import etree
+    def _prepared(self, part: str, content: bytes) -> bytes:
+        """A sheet with percentages and errors as texts, without the rows beyond those that are kept.
 
-        with self._package.open(part) as stream:
-            for _, row in etree.iterparse(
-                stream, events=("end",), tag="{*}row", resolve_entities=False, no_network=True, load_dtd=False
-            ):
-                cells: list[str] = []
-                for cell in row:
-                    if local(cell) != "c":
-                        continue
-                    column = _column(cell.get("r") or "", len(cells))
-                    if column >= _MAX_COLUMNS:
-                        if child(cell, "v") is None:
-                            continue
-                        self.wide.add(part)
-                        break
-                    cells += [""] * (column - len(cells))
-                    cells[column:] = [self._value(cell)]
-                yield cells
-                row.clear()
-                while row.getprevious() is not None:
-                    del row.getparent()[0]
-
-    def comments(self, part: str) -> Iterator[tuple[str, str]]:
-        """Where each comment of a sheet stands, and what it says."""
-        for kind, target, _ in self._package.relations(part).values():
-            if kind == "comments" and target in self._package:
-                for comment in self._package.tree(target).iter("{*}comment"):
-                    if words := one_line(_unescaped("".join(comment.itertext("{*}t")))):
-                        yield comment.get("ref") or "", words
-
-    def drawn(self, part: str) -> Iterator[str]:
-        """The words of a sheet's shapes, diagrams and charts."""
-        for kind, target, _ in self._package.relations(part).values():
-            if kind == "drawing" and target in self._package:
-                root, relations = self._package.tree(target), self._package.relations(target)
-                for shape in root.iter("{*}sp", "{*}pic"):
-                    if not any(local(above) == "Fallback" for above in shape.iterancestors()):
-                        yield from shape_words(shape)
-                yield from (words for _, words in drawn_words(self._package, relations, root))
-
-    def _value(self, cell: _Element) -> str:
-        kind = cell.get("t") or "n"
-        if kind == "inlineStr":
-            return _unescaped("".join(cell.itertext("{*}t")))
-        value = child(cell, "v")
-        text = (value.text or "") if value is not None else ""
-        if kind == "s":
-            place = int(text) if text.isdecimal() and len(text) < 10 else -1
-            return self._strings[place] if 0 <= place < len(self._strings) else ""
-        if kind == "b":
-            return {"1": "TRUE", "0": "FALSE"}.get(text, text)
-        if kind == "n" and text:
-            return self._number(text, cell.get("s") or "0")
-        return _unescaped(text)
-
-    def _number(self, text: str, style: str) -> str:
-        try:
-            number = float(text)
-        except ValueError:
-            return text
-        if style.isdecimal() and int(style) in self._dates and 0 <= number <= _LAST_SERIAL:
-            moment = self._epoch + dt.timedelta(seconds=round(number * 86_400))
-            if number < 1:
-                return moment.strftime("%H:%M:%S").removesuffix(":00")
-            return moment.strftime("%Y-%m-%d") if number == int(number) else moment.strftime("%Y-%m-%d %H:%M")
-        if style.isdecimal() and int(style) in self._percents:
-            return f"{number * 100:.15g}%"
-        # Sums carry the noise of binary fractions (0.30000000000000004); Excel shows 15 digits at most.
-        return f"{number:.15g}" if abs(number) < 1e15 else text
-
-    def _number_styles(self, part: str) -> tuple[frozenset[int], frozenset[int]]:
-        """The places of the styles that show dates, and of those that show percentages."""
-        if part not in self._package:
-            return frozenset(), frozenset()
-        root = self._package.tree(part)
-        dates, percents = set(_DATE_FORMATS), set(_PERCENT_FORMATS)
-        for form in root.iter("{*}numFmt"):
-            number, code = form.get("numFmtId") or "", form.get("formatCode") or ""
-            code = _NO_LETTERS.sub("", code.partition(";")[0])
-            if number.isdecimal() and _DATE_LETTERS.search(code):
-                dates.add(int(number))
-            elif number.isdecimal() and "%" in code:
-                percents.add(int(number))
-        formats = child(root, "cellXfs")
-        shown = [_whole(style.get("numFmtId") or "") for style in (() if formats is None else children(formats, "xf"))]
-        return (
-            frozenset(place for place, number in enumerate(shown) if number in dates),
-            frozenset(place for place, number in enumerate(shown) if number in percents),
-        )
-
-    def _shared(self, part: str) -> Iterator[str]:
-        from lxml import etree
-
-        if part not in self._package:
-            return
-        with self._package.open(part) as stream:
-            items = etree.iterparse(
-                stream, events=("end",), tag="{*}si", resolve_entities=False, no_network=True, load_dtd=False
+        Raises `SourceError` where calamine would need too much memory.
+        """
+        if part not in self.parts.values():
+            return content
+        rows = 0
+        for row in _ROW.finditer(content):
+            rows = int(row.group(1))
+            if rows > _MAX_ROWS:
+                self.shortened.add(part)
+                content = content[: row.start()] + content[content.find(b"</sheetData>") :]
+                break
+        widest = max((_column(cell) for cell in set(_WIDE.findall(content))), default=0)
+        if widest * rows > _MAX_CELLS:
+            raise SourceError(
+                f"A sheet of '{self._name}' has cells in {rows:,} rows and {widest:,} columns.",
+                hint="Delete the cells that lie far from the others.",
+                reason="too_large",
             )
-            for _, item in islice(items, _MAX_STRINGS):
-                # Readings of Japanese words (rPh) stand beside the text.
-                yield _unescaped("".join(t.text or "" for t in item.iter("{*}t") if local(t.getparent()) != "rPh"))
-                item.clear()
-                while item.getprevious() is not None:
-                    del item.getparent()[0]
+        if self._percent_styles:
+            content = re.sub(_PERCENT_CELL % self._percent_styles.encode(), _percentage, content)
+        return content.replace(b' t="e"', b' t="str"')
+
+    def remarks(self, part: str) -> Iterator[str]:
+        """The words of a sheet's shapes, diagrams and charts, and its comments with their cells."""
+        if (package := self._package) is None:
+            return
+        relations = list(package.relations(part).values())
+        for kind, target, _ in relations:
+            if kind == "drawing" and target in package:
+                yield from drawn_words(package.tree(target))
+                for inner, drawn, _ in package.relations(target).values():
+                    if inner in ("chart", "diagramData") and drawn in package:
+                        yield from drawn_words(package.tree(drawn))
+        for kind, target, _ in relations:
+            if kind == "comments" and target in package:
+                for comment in package.tree(target).iter("{*}comment"):
+                    if words := one_line("".join(comment.itertext("{*}t"))):
+                        yield f"{comment.get('ref') or ''}: {words}"
 
 
-def _unescaped(text: str) -> str:
-    return _ESCAPED.sub(lambda match: chr(int(match.group(1), 16)), text) if "_x" in text else text
+def _percentage(cell: re.Match[bytes]) -> bytes:
+    try:
+        return b'%b t="str"%b%.15g%%' % (cell.group(1), cell.group(2), float(cell.group(3)) * 100)
+    except ValueError:
+        return cell.group()
 
 
-def _column(reference: str, following: int) -> int:
-    """The 0-based column of a reference such as `BC12`."""
-    match = _COLUMN.match(reference)
-    if match is None:
-        return following
+def _column(letters: bytes) -> int:
+    """The number of a column such as `BC`, from 1."""
     number = 0
-    for letter in match.group():
-        number = number * 26 + ord(letter) - 64
-    return max(following, number - 1)
-
-
-def _whole(text: str) -> int:
-    return int(text) if text.isdecimal() and len(text) < 10 else -1
+    for letter in letters:
+        number = number * 26 + letter - 64
+    return number

@@ -10,7 +10,7 @@ import io
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote
@@ -34,7 +34,7 @@ _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
 _CORE = "core-properties"
 _CORE_TYPE = f"http://schemas.openxmlformats.org/package/2006/relationships/metadata/{_CORE}"
 #: Parts that libraries open: XML, what sheets of `.xlsb` are, and texts that Word files insert as a whole.
-_KEPT = (".xml", ".rels", ".bin", ".htm", ".html", ".xhtml", ".mht", ".mhtml", ".txt")
+_KEPT = (".xml", ".rels", ".bin", ".htm", ".html", ".xhtml", ".mht", ".mhtml", ".txt", "mimetype")
 _TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"
 _OFFICE = "application/vnd.openxmlformats-"
 _MAIN_TYPES = {
@@ -83,6 +83,11 @@ def office_file(data: bytes, name: str) -> Iterator[io.BytesIO]:
     """An Office Open XML file for a library that sets no limits; see `ZipPackage.rewritten`."""
     with opened(data, name) as package:
         yield package.rewritten()
+
+
+def unchanged(part: str, content: bytes) -> bytes:
+    """For `ZipPackage.rewritten`."""
+    return content
 
 
 class ZipPackage:
@@ -145,13 +150,19 @@ class ZipPackage:
             found[relation.get("Id") or ""] = ((relation.get("Type") or "").rsplit("/", 1)[-1], target, external)
         return found
 
-    def rewritten(self) -> io.BytesIO:
+    def rewritten(self, change: Callable[[str, bytes], bytes] = unchanged) -> io.BytesIO:
         """The archive without pictures, in the transitional form, with the relations and types that libraries need.
+
+        `change` gives the new content of a part.
 
         Relations to parts that are missing are left out, and types follow from relations, so that templates, files
         with macros and files with small faults are opened like any other.
         """
-        names = {name: _plain(info.filename) for name, info in self._infos.items() if name.endswith(_KEPT)}
+        names = {
+            name: _plain(info.filename)
+            for name, info in self._infos.items()
+            if name.endswith(_KEPT) or name == "mimetype"
+        }
         if len(names) > _MAX_PARTS:
             raise SourceError(f"'{self._name}' has {len(names):,} parts.", hint="Leave it out.", reason="too_large")
         buffer = io.BytesIO()
@@ -167,7 +178,7 @@ class ZipPackage:
                         content = part.read()
                     if name.endswith(".xml"):
                         content = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", content)
-                    archive.writestr(written, content)
+                    archive.writestr(written, change(written, content))
             overrides = "".join(
                 f'<Override PartName={quoteattr(f"/{part}")} ContentType="{type_}"/>' for part, type_ in types.items()
             )
@@ -192,7 +203,7 @@ class ZipPackage:
             if target is None:
                 root.remove(relation)
                 continue
-            relation.set("Target", f"/{target}")
+            relation.set("Target", posixpath.relpath(target, folder or "."))
             if kind == _CORE:
                 relation.set("Type", _CORE_TYPE)
             type_ = _MAIN_TYPES.get(target.partition("/")[0]) if kind == "officeDocument" else _CONTENT_TYPES.get(kind)

@@ -135,6 +135,63 @@ def xlsx(sheets: Mapping[str, str], strings: Sequence[str] = (), *, formats: str
     return zipped(parts)
 
 
+def ods(name: str, rows: str) -> bytes:
+    """A sheet of OpenDocument's from the XML of its rows."""
+    office = "urn:oasis:names:tc:opendocument:xmlns"
+    spaces = " ".join(f'xmlns:{space}="{office}:{space}:1.0"' for space in ("office", "table", "text"))
+    kind = "application/vnd.oasis.opendocument.spreadsheet"
+    return zipped(
+        {
+            "mimetype": kind,
+            "META-INF/manifest.xml": f'<m:manifest xmlns:m="{office}:manifest:1.0"><m:file-entry m:full-path="/" '
+            f'm:media-type="{kind}"/></m:manifest>',
+            "content.xml": f"<office:document-content {spaces}><office:body><office:spreadsheet>"
+            f'<table:table table:name="{name}">{rows}</table:table></office:spreadsheet></office:body>'
+            "</office:document-content>",
+        }
+    )
+
+
+def xls(name: str, words: str) -> bytes:
+    """A workbook of before 2007 ([MS-XLS]) with one word in its first cell."""
+
+    def record(kind: int, content: bytes) -> bytes:
+        return struct.pack("<HH", kind, len(content)) + content
+
+    def text(words: str, length: str) -> bytes:
+        return struct.pack(f"<{length}B", len(words), 1) + words.encode("utf-16-le")
+
+    end = record(0x0A, b"")
+    book = record(0x0809, struct.pack("<HHHHII", 0x0600, 5, 0, 1997, 0, 0))
+    sheet = record(0x0809, struct.pack("<HHHHII", 0x0600, 0x10, 0, 1997, 0, 0))
+    sheet += record(0x0204, struct.pack("<HHH", 0, 0, 0) + text(words, "H")) + end
+    bound = text(name, "B")
+    place = len(book) + 4 + 6 + len(bound) + len(end)
+    return compound({"Workbook": book + record(0x85, struct.pack("<IBB", place, 0, 0) + bound) + end + sheet})
+
+
+def xlsb(name: str, words: str) -> bytes:
+    """A binary workbook ([MS-XLSB]) with one word in its first cell."""
+
+    def record(kind: int, content: bytes = b"") -> bytes:
+        return (bytes([kind, 1]) if kind > 127 else bytes([kind])) + bytes([len(content)]) + content
+
+    def text(words: str) -> bytes:
+        return struct.pack("<I", len(words)) + words.encode("utf-16-le")
+
+    listed = record(0x9C, struct.pack("<II", 0, 1) + text("rId1") + text(name))
+    cell = record(0, struct.pack("<IIHBBI", 0, 0, 300, 0, 0, 0)) + record(6, struct.pack("<II", 0, 0) + text(words))
+    rows = record(0x94, bytes(16)) + record(0x91) + cell + record(0x92)
+    return zipped(
+        {
+            "_rels/.rels": relations(("rId1", "officeDocument", "xl/workbook.bin")),
+            "xl/workbook.bin": record(0x83) + record(0x8F) + listed + record(0x90) + record(0x84),
+            "xl/_rels/workbook.bin.rels": relations(("rId1", "worksheet", "worksheets/sheet1.bin")),
+            "xl/worksheets/sheet1.bin": record(0x81) + rows + record(0x82),
+        }
+    )
+
+
 def pptx(slides: Sequence[str], notes: Mapping[int, str] | None = None) -> bytes:
     """A presentation from the XML of each slide's shapes, and notes by slide (from 1)."""
     spaces = (

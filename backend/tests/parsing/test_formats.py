@@ -29,7 +29,7 @@ from librarian.parsing.encoding import decode
 from librarian.parsing.registry import PARSERS, READABLE
 
 from .conftest import Parse
-from .makers import compound, epub, item, odt, pdf, pptx, shape, xlsx
+from .makers import compound, epub, item, ods, odt, pdf, pptx, shape, xls, xlsb, xlsx
 
 
 def _word(phrase: str) -> bytes:
@@ -52,6 +52,13 @@ def golden(extension: str, phrase: str) -> bytes:
     if extension in (".odt", ".ott"):
         return odt(f"<text:p>{phrase}</text:p>")
     made = {
+        ".xls": lambda: xls("Golden", phrase),
+        ".xlsb": lambda: xlsb("Golden", phrase),
+        ".ods": lambda: ods(
+            "Golden",
+            '<table:table-row><table:table-cell office:value-type="string">'
+            f"<text:p>{phrase}</text:p></table:table-cell></table:table-row>",
+        ),
         ".pdf": lambda: pdf([[(72, 700, 10, 1, phrase)]]),
         ".epub": lambda: epub({"a.xhtml": f"<p>{phrase}</p>"}),
         ".rtf": lambda: b"{\\rtf1 " + phrase.encode() + b"\\par}",
