@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
-from lxml import etree, html
+from lxml import etree
+from lxml.etree import _Element
 
 from . import urls
 
@@ -78,7 +79,7 @@ def _links(line: str) -> Iterator[tuple[str, str]]:
         end = line.find("](", begin)
 
 
-def navigation(page: html.HtmlElement, base: str) -> dict[str, tuple[str, ...]]:
+def navigation(page: _Element, base: str) -> dict[str, tuple[str, ...]]:
     """Address → names of the groups that it stands in, outermost first, as the page's menus nest them."""
     found: dict[str, tuple[str, ...]] = {}
     for menu in page.xpath(_NAVS):
@@ -93,7 +94,7 @@ def navigation(page: html.HtmlElement, base: str) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _groups(link: html.HtmlElement, menu: html.HtmlElement) -> tuple[str, ...]:
+def _groups(link: _Element, menu: _Element) -> tuple[str, ...]:
     names: list[str] = []
     own = _item(link)
     if own is not None and _introduces(own) and _label(own) == _words(link):
@@ -113,16 +114,16 @@ def _groups(link: html.HtmlElement, menu: html.HtmlElement) -> tuple[str, ...]:
     return tuple(reversed(names))[:MOST_DEPTH]
 
 
-def _introduces(item: html.HtmlElement) -> bool:
+def _introduces(item: _Element) -> bool:
     """Whether a menu's entry has other pages below it, and not only sections of its own."""
     return any("#" not in str(target) for target in item.xpath(".//ul//a/@href"))
 
 
-def _item(element: html.HtmlElement) -> html.HtmlElement | None:
+def _item(element: _Element) -> _Element | None:
     return next((above for above in element.iterancestors() if above.tag == "li"), None)
 
 
-def _label(item: html.HtmlElement) -> str:
+def _label(item: _Element) -> str:
     """What a menu's entry says before the entries below it."""
     for child in item:
         if child.tag in ("ul", "ol", "nav"):
@@ -132,14 +133,14 @@ def _label(item: html.HtmlElement) -> str:
     return " ".join((item.text or "").split())
 
 
-def _caption(listed: html.HtmlElement) -> str:
+def _caption(listed: _Element) -> str:
     """The heading in front of a list."""
     before = listed.getprevious()
     return _words(before) if before is not None and before.tag in ("p", "h2", "h3", "h4", "span", "label") else ""
 
 
-def _words(element: html.HtmlElement) -> str:
-    return " ".join(str(element.text_content()).replace("¶", "").split())[:80]
+def _words(element: _Element) -> str:
+    return " ".join("".join(element.itertext()).replace("¶", "").split())[:80]
 
 
 LONGEST_DELAY_S = 30.0
