@@ -11,7 +11,7 @@ from . import site_maps, urls
 from .fetching import AGENT, Fetched, Fetcher, decoded
 from .options import CrawlOptions
 from .pages import CrawlState
-from .site_maps import EVERYTHING, Robots, parse_robots
+from .site_maps import Robots
 from .web_page import WebPage
 
 _MOST_SITEMAPS = 50
@@ -32,7 +32,7 @@ class Frontier:
         self.queued: set[str] = set()
         self.variants: dict[str, str] = {}  #: page key → the same page as Markdown
         self.sources: Counter[str] = Counter()
-        self.robots: Robots = EVERYTHING
+        self.robots = Robots()
         self.scope = urls.Scope.of(state.root_url)
 
     def open(self) -> Fetched:
@@ -71,9 +71,9 @@ class Frontier:
         """
         fetched = self._fetcher.get(url)
         if fetched.ok:
-            return parse_robots(fetched.body[:512_000].decode("utf-8", "replace"), AGENT)
+            return Robots(fetched.body[:512_000].decode("utf-8", "replace"), AGENT)
         if 400 <= fetched.status < 500 or fetched.status in (0, 301, 302):
-            return EVERYTHING
+            return Robots()
         raise Unavailable(
             f"{url} can't be read (status {fetched.status}), so that nothing may be fetched for now.",
             hint="Try again later; what was crawled stays as it is.",
@@ -100,7 +100,7 @@ class Frontier:
             fetched = self._fetcher.get(f"{self.scope.origin}{path}llms.txt", within=self._moved)
             if not fetched.ok or fetched.media_type == "text/html":
                 continue
-            for url, _, section in site_maps.parse_llms(decoded(fetched.body, fetched.charset), fetched.url):
+            for url, section in site_maps.parse_llms(decoded(fetched.body, fetched.charset), fetched.url):
                 if self.scope.holds(url):
                     if section and section.lower() != "optional":
                         self._state.categories.setdefault(urls.page_key(url), [section])

@@ -1,22 +1,22 @@
-"""Lists of pages that a site offers by itself: sitemap.xml, llms.txt and its navigation."""
+"""What a site says about itself: sitemap.xml, llms.txt, robots.txt and its navigation."""
 
 from __future__ import annotations
 
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from urllib.parse import quote, urlsplit
 
 from lxml import etree
 from lxml.etree import _Element
+from protego import Protego
 
 from . import urls
 
 MOST_ADDRESSES = 50_000  #: the sitemap protocol's own limit for one file
 MOST_BYTES = 50 * 1024 * 1024
 MOST_DEPTH = 3
-_TARGET = re.compile(r"\s*+<?+([^)\s>]++)[^)]*+\)")  #: what follows `](`; no part of it can be taken in two ways
+#: A link's target; a bracket ends each part, so that the time is linear in the length of the line.
+_LINK = re.compile(r"\[[^\[\]]*+\]\(\s*+<?+([^()\s>]++)[^()]*+\)")
 _NAVS = (
     "//nav | //*[@role='navigation'] | //*[contains(concat(' ', @class, ' '), ' sphinxsidebar ')]"
     " | //*[contains(concat(' ', @class, ' '), ' toctree-wrapper ')]"
@@ -33,50 +33,31 @@ def parse_sitemap(data: bytes) -> tuple[list[str], list[str]]:
         except zlib.error:
             return [], []
     if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"http://", b"https://")):
-        lines = data.decode("utf-8-sig", "replace").splitlines()  # the plain form: an address a line
-        return [url for line in lines if (url := urls.normalised(line))][:MOST_ADDRESSES], []
+        return _addresses(data.decode("utf-8-sig", "replace").splitlines()), []  # the plain form: an address a line
     try:
         root = etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, recover=True))
     except (etree.XMLSyntaxError, ValueError):
         return [], []
-    if root is None:
-        return [], []
-    found: dict[str, list[str]] = {"url": [], "sitemap": []}
-    for element in root.iter():
-        if isinstance(element.tag, str) and etree.QName(element).localname == "loc":
-            parent = element.getparent()
-            kind = etree.QName(parent).localname if parent is not None else ""
-            if kind in found and element.text and (url := urls.normalised(element.text)):
-                found[kind].append(url)
-    return found["url"][:MOST_ADDRESSES], found["sitemap"]
+    pages, further = (
+        _addresses(root.xpath(f"//*[local-name()='{kind}']/*[local-name()='loc']/text()")) if root is not None else []
+        for kind in ("url", "sitemap")
+    )
+    return pages, further
 
 
-def parse_llms(text: str, base: str) -> Iterator[tuple[str, str, str]]:
-    """(address, title, heading above it) of each link of an llms.txt."""
+def _addresses(found: list[str]) -> list[str]:
+    return [url for text in found if (url := urls.normalised(text))][:MOST_ADDRESSES]
+
+
+def parse_llms(text: str, base: str) -> Iterator[tuple[str, str]]:
+    """(address, heading above it) of each link of an llms.txt."""
     section = ""
     for line in text.splitlines():
         if line.startswith("## "):
             section = line[3:].strip()
-        for label, target in _links(line):
+        for target in _LINK.findall(line):
             if url := urls.normalised(target, base):
-                yield url, label.strip(), section
-
-
-def _links(line: str) -> Iterator[tuple[str, str]]:
-    """(label, target) of a line's links, looking at each of its characters a few times at most.
-
-    >>> list(_links("[a](x) and [b [c](<y> 'z') [d]()"))
-    [('a', 'x'), ('b [c', 'y')]
-    """
-    begin, end, last = 0, line.find("]("), line.rfind(")") + 1
-    while 0 <= end < last:
-        begin = max(begin, line.rfind("]", begin, end) + 1)
-        opening = line.find("[", begin, end)
-        target = _TARGET.match(line, end + 2, last) if opening >= 0 else None
-        if target is not None:
-            yield line[opening + 1 : end], target[1]
-        begin = end + 1 if target is None else target.end()
-        end = line.find("](", begin)
+                yield url, section
 
 
 def navigation(page: _Element, base: str) -> dict[str, tuple[str, ...]]:
@@ -144,98 +125,30 @@ def _words(element: _Element) -> str:
 
 
 LONGEST_DELAY_S = 30.0
+_VERSION = re.compile(r"^(\s*user-agent\s*:\s*[\w-]+)/.*", re.I | re.M)
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """What stands between a rule's `*`, in order; `ends` where the address must end with the last of it.
+class Robots:
+    """What a robots.txt says to `agent`; an empty one allows everything.
 
-    Not a regular expression: of thirty `*` one takes longer than anybody waits, and a site writes what it likes.
+    >>> Robots("User-agent: *\\nDisallow: /a\\nAllow: /a/b$", "x").allows("http://e.org/a/b")
+    True
     """
 
-    parts: tuple[str, ...]
-    ends: bool
+    def __init__(self, text: str = "", agent: str = "") -> None:
+        self._agent = agent
+        self._rules = Protego.parse(_VERSION.sub(r"\1", text.lstrip("\ufeff")))
 
-    def matches(self, target: str) -> bool:
-        """Whether the address, without its host, is one of the rule's."""
-        first, *others = self.parts
-        if not target.startswith(first):
-            return False
-        at = len(first)
-        last = others.pop() if self.ends and others else None
-        for part in others:
-            found = target.find(part, at)
-            if found < 0:
-                return False
-            at = found + len(part)
-        if last is not None:
-            return target.endswith(last) and len(target) - len(last) >= at
-        return not self.ends or at == len(target)
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """Addresses of sitemaps, as they are written."""
+        return tuple(self._rules.sitemaps)
 
-
-@dataclass(frozen=True, slots=True)
-class Robots:
-    """`rules` are (allowed, length of the pattern, pattern); `delay_s` is what the site asks for between requests."""
-
-    rules: tuple[tuple[bool, int, Pattern], ...] = ()
-    delay_s: float = 0.0
-    sitemaps: tuple[str, ...] = ()
+    @property
+    def delay_s(self) -> float:
+        """Seconds that the site asks for between requests, 30 at most."""
+        return min(self._rules.crawl_delay(self._agent) or 0.0, LONGEST_DELAY_S)
 
     def allows(self, url: str) -> bool:
         """Whether the address may be fetched."""
-        parts = urlsplit(url)
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        matching = [(length, allowed) for allowed, length, pattern in self.rules if pattern.matches(target)]
-        return max(matching)[1] if matching else True
-
-
-EVERYTHING = Robots()
-
-
-def parse_robots(text: str, agent: str) -> Robots:
-    """The group of `agent`, else that of `*`.
-
-    >>> parse_robots("User-agent: *\\nDisallow: /a\\nAllow: /a/b$", "x").allows("http://e.org/a/b")
-    True
-    """
-    groups: dict[str, list[tuple[str, str]]] = {}
-    sitemaps: list[str] = []
-    current: list[str] = []
-    in_rules = False
-    for line in text.lstrip("\ufeff").splitlines():
-        name, colon, value = line.partition("#")[0].partition(":")
-        name, value = name.strip().lower(), value.strip()
-        if not colon:
-            continue
-        if name == "sitemap":
-            sitemaps.append(value)
-        elif name == "user-agent":
-            current = [value.lower()] if in_rules or not current else [*current, value.lower()]
-            in_rules = False
-            groups.setdefault(value.lower(), [])
-        elif name in ("allow", "disallow", "crawl-delay"):
-            in_rules = True
-            for group in current:
-                groups[group].append((name, value))
-    named = [rules for name, rules in groups.items() if name.partition("/")[0].rstrip() == agent.lower()]
-    mine = [rule for rules in named for rule in rules] if named else groups.get("*", [])
-    delay = 0.0
-    rules = []
-    for name, value in mine:
-        if name == "crawl-delay":
-            delay = _seconds(value)
-        elif value:
-            rules.append((name == "allow", len(value), _pattern(value)))
-    return Robots(tuple(rules), delay, tuple(sitemaps))
-
-
-def _pattern(value: str) -> Pattern:
-    value = quote(value, safe="/%:@!$&'()*+,;=~-._?#[]")  # addresses are compared as they are sent
-    return Pattern(tuple(re.split(r"\*+", value.removesuffix("$"))), value.endswith("$"))
-
-
-def _seconds(value: str) -> float:
-    try:
-        return min(max(float(value), 0.0), LONGEST_DELAY_S)
-    except ValueError:
-        return 0.0
+        return self._rules.can_fetch(url, self._agent)
