@@ -20,7 +20,7 @@ import pytest
 from librarian import bootstrap
 from librarian.bootstrap import (
     chroma_child,
-    embedder_for_questions,
+    embedder_of,
     model_key,
     qdrant,
     reranker_of,
@@ -78,7 +78,7 @@ def test_a_question_is_embedded_on_half_of_the_threads_and_at_least_one(
     threads: int, of_a_question: int, model: str
 ) -> None:
     settings = Settings.load(None, environ={}, overrides={"embeddings.threads": threads, "docs.root_path": "/nowhere"})
-    embedder = cast(CachedEmbedder, embedder_for_questions(settings).get())
+    embedder = cast(CachedEmbedder, embedder_of(settings).get())
     try:
         session = cast(OnnxEmbedder, embedder._embedder)._session
         assert session.get_session_options().intra_op_num_threads == of_a_question
