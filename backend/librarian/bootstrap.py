@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
-from functools import cache, partial
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, TypedDict, cast
 from urllib.parse import urlsplit
 
 from . import __version__
 from .crawling.pages import chosen_models, other_model_note
 from .crawling.sites import Sites
-from .documents.dependencies import Dependencies, LibraryOptions
+from .documents.dependencies import Dependencies
 from .embeddings.base import Embedder, LazyModel, Reranker
 from .embeddings.cross_encoder import CachedReranker, full_name, load_reranker
 from .embeddings.loading import AnsweringModel, EmbedderSpec, Provider, wrong_dimension
@@ -32,7 +33,7 @@ from .indexing.indexer import FileIndexer, IndexerOptions
 from .indexing.scanner import FolderScanner
 from .indexing.scheduler import IndexScheduler, Listeners
 from .indexing.watcher import FileWatcher, FileWatchers
-from .models import Fusion, SearchOutcome
+from .models import SearchOutcome
 from .parsing.chunking import StructureChunker
 from .parsing.includes.files import IncludeRoots
 from .parsing.reader import FileReader
@@ -44,8 +45,6 @@ from .search.confidence import Calibration
 from .search.engine import HybridSearchEngine
 from .search.explain import Analyst
 from .search.options import SearchOptions
-from .search.pagination import fitted
-from .search.parent_context import parent_context
 from .search.query_expansion import QueryExpansion
 from .search.router import QueryRouter
 from .search.semantic_cache import COSTLY, SemanticCache
@@ -119,9 +118,7 @@ def scanner(settings: Settings) -> FolderScanner:
 def _unparsed(settings: Settings) -> list[str]:
     """A note where formats are wanted that nothing reads."""
     strange = sorted({*(settings.docs.file_extensions or ())} - READABLE)
-    if not strange:
-        return []
-    return [f"docs.file_extensions names {', '.join(strange)}, for which there is no parser."]
+    return [f"docs.file_extensions names {', '.join(strange)}, for which there is no parser."] if strange else []
 
 
 def watcher(settings: Settings) -> Callable[[Callable[[frozenset[str]], None]], FileWatchers] | None:
@@ -164,32 +161,26 @@ def _spec(settings: Settings, *, threads: int, max_batch: int) -> EmbedderSpec:
     )
 
 
-def embedder_of(settings: Settings, cache: QueryVectors | None = None) -> LazyModel[Embedder] | None:
-    """The model that embeds questions, loaded at first use. Raises `SetupError` where the settings give it another
-    dimension."""
-    if not settings.embeddings.enabled:
+def embedder_of(settings: Settings, query_vectors: QueryVectors | None = None) -> LazyModel[Embedder] | None:
+    """The model that embeds questions, loaded at first use and remembering what it was asked.
+
+    Raises `SetupError` where the settings give it another dimension.
+    """
+    embeddings = settings.embeddings
+    if not embeddings.enabled:
         return None
-    if settings.embeddings.provider == "local":  # a service may call its models what it likes
-        known = spec_of(settings.embeddings.model)
-        if settings.embeddings.dimension not in (None, 0, known.dimension) and known.dimension:
-            raise wrong_dimension(settings.embeddings.model, settings.embeddings.dimension, known.dimension)
-    return embedder_for_questions(settings, QueryVectors(MAX_QUERY_EMBEDDINGS) if cache is None else cache)
+    if embeddings.provider == "local":  # a service may call its models what it likes
+        known = spec_of(embeddings.model)
+        if embeddings.dimension not in (None, 0, known.dimension) and known.dimension:
+            raise wrong_dimension(embeddings.model, embeddings.dimension, known.dimension)
+    spec = _spec(settings, threads=query_threads(settings), max_batch=QUERY_BATCH)
+    vectors = QueryVectors(MAX_QUERY_EMBEDDINGS) if query_vectors is None else query_vectors
+    return LazyModel(lambda: CachedEmbedder(spec(), vectors))
 
 
 def query_threads(settings: Settings) -> int:
-    """Half of the threads that embedding may use, at least one.
-
-    A question is a few tokens, and threads that share so little wait for each other: of 8 tokens 1.3 ms on one thread
-    and 2.2 on two, of 17 tokens 2.3 and 3.4, of 256 tokens 37 and 30, with 1.6 to 2.5 times the processor's time.
-    """
+    """Half of the threads that embedding may use, at least one: on two a short question is slower than on one."""
     return max(1, settings.embeddings.threads // 2)
-
-
-def embedder_for_questions(settings: Settings, cache: QueryVectors) -> LazyModel[Embedder]:
-    """The library's model, loaded at first use and remembering what it was asked."""
-
-    spec = _spec(settings, threads=query_threads(settings), max_batch=QUERY_BATCH)
-    return LazyModel(lambda: CachedEmbedder(spec(), cache))
 
 
 def answering_model(settings: Settings, current: LazyModel[Embedder], indexer: FileIndexer) -> AnsweringModel:
@@ -212,16 +203,8 @@ def answering_model(settings: Settings, current: LazyModel[Embedder], indexer: F
                 "longer name, and no question is sent there.",
                 hint="Wait until all passages are embedded.",
             )
-        spec = EmbedderSpec(
-            name,
-            cast(Provider, provider),
-            base_url or None,
-            revealed(embeddings.api_key),
-            query_threads(settings),
-            QUERY_BATCH,
-            embeddings.timeout_s,
-        )
-        return spec()
+        spec = _spec(settings, threads=query_threads(settings), max_batch=QUERY_BATCH)
+        return replace(spec, name=name, provider=cast(Provider, provider), base_url=base_url or None, dimension=None)()
 
     return AnsweringModel(current, LazyModel(load), changing=lambda: bool(before()), answering=indexer.model)
 
@@ -326,46 +309,6 @@ def reranker_word(settings: Settings) -> str:
         return search.reranker_model if search.reranker == "cross-encoder" else search.reranker
     here = ModelStore().locate(full_name(search.reranker_model)) is not None
     return search.reranker_model if here else "none"
-
-
-def _knowledge_weight(settings: Settings) -> float:
-    """0.7 of a RAG service's hybrid score is the vectors' (spec of the search pipeline), where no weight is given."""
-    weight = settings.provenance("embeddings.semantic_weight")
-    return 0.7 if weight.source == "default" else settings.embeddings.semantic_weight
-
-
-def library_options(settings: Settings, storage: tuple[str, str, str], rescued: str) -> LibraryOptions:
-    """The library's options; `rescued` says what was set aside at the start, empty where nothing."""
-    search = settings.search
-    return LibraryOptions(
-        version=__version__,
-        root=settings.docs.root_path,
-        index=settings.index.path,
-        default_mode=search.mode,
-        default_max_results=search.default_results,
-        max_results=search.max_results,
-        max_per_document=search.passages_per_document,
-        model=settings.embeddings.model,
-        embeddings_enabled=settings.embeddings.enabled,
-        reranker=reranker_word(settings),
-        storage=storage,
-        knowledge_weight=_knowledge_weight(settings),
-        shared_products=settings.docs.shared_products,
-        features={
-            "embeddings": settings.embeddings.enabled,
-            "watching": settings.docs.watch_for_changes,
-            "exact_cache": search.cache.exact,
-            "semantic_cache": search.cache.semantic,
-            "document_limiting": search.enable_document_limiting,
-            "analytics": settings.analytics.enabled,
-        },
-        notes=(*settings.notices, *_unparsed(settings), *filter(None, [rescued])),
-        layout=settings.docs.layout,
-        slow_query_ms=settings.logging.slow_query_ms,
-        sent_to=tuple(f"{host} ({text})" for _, host, text in settings.destinations()),
-        llm_provider=settings.llm.provider if settings.llm.enabled else "",
-        llm_model=settings.llm.model_name if settings.llm.enabled else "",
-    )
 
 
 EXACT_UP_TO = 1_000_000  #: windows; above, a graph index answers (decisions page)
@@ -508,7 +451,7 @@ def qdrant(settings: Settings, fingerprint: str) -> QdrantStore:
     address = revealed(storage.qdrant_url)
     parts = urlsplit(address or "")
     key = parts.username if parts.username and not parts.password else parts.password
-    collection = collection_of(settings, fingerprint)
+    collection = _collection(settings, fingerprint)
     return QdrantStore(
         _without_key(address) if address else settings.index.path / "qdrant" / collection,
         collection,
@@ -528,7 +471,7 @@ def chroma_child(settings: Settings, fingerprint: str, dimension: int) -> Callab
     return partial(
         ChromaStore,
         settings.chroma_path,
-        collection_of(settings, fingerprint),
+        _collection(settings, fingerprint),
         dimension,
         distance=database.distance_metric,
         M=hnsw.M,
@@ -537,8 +480,7 @@ def chroma_child(settings: Settings, fingerprint: str, dimension: int) -> Callab
     )
 
 
-def collection_of(settings: Settings, fingerprint: str) -> str:
-    """The name of a model's collection."""
+def _collection(settings: Settings, fingerprint: str) -> str:
     return f"{settings.vector_db.collection_name}-{_of(fingerprint)}"
 
 
@@ -581,11 +523,33 @@ def _make_folder(index: Path) -> None:
 def _joined(settings: Settings, held: Storage) -> Dependencies:
     """Everything above the storage, from the writing side to what the library is given."""
     catalog, analyzer = held.catalog, StandardAnalyzer(settings.search.min_keyword_length)
+    listeners = Listeners()
+    leader = _leader_lock(held, listeners)
+    indexer = FileIndexer(
+        settings.docs.root_path,
+        scanner(settings),
+        reader(settings),
+        catalog,
+        held.lexical,
+        held.archive,
+        stores_for=held.stores,
+        embedder=embedding_child(settings) if settings.embeddings.enabled else None,
+        model_key=model_key(settings),
+        options=indexer_options(settings),
+        on_generation=[leader.announce if leader else listeners],
+    )
+    scheduler = IndexScheduler(
+        indexer,
+        catalog,
+        held.archive,
+        watcher(settings),
+        listeners=listeners,
+        scan_at_start=settings.docs.index_on_startup,
+        leader=leader,
+    )
     query_vectors = QueryVectors(MAX_QUERY_EMBEDDINGS)
     embedder = embedder_of(settings, query_vectors)
-    writing = _writing(settings, held)
-    indexer, keeping = writing.indexer, writing.keeping
-    rewriting, reranker = rewriting_of(settings), reranker_of(settings)
+    reranker, rewriting = reranker_of(settings), rewriting_of(settings)
     query_embedder = answering_model(settings, embedder, indexer) if embedder is not None else None
     options = search_options(settings, bm25=held.database is None)
     engine = HybridSearchEngine(
@@ -601,143 +565,31 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         calibration=Calibration(provisional_from=MIN_PASSAGES),
     )
     complete = partial(_complete, catalog, settings, indexer)
-    cached, similar = _cached(settings, engine, catalog, held.lexical, analyzer, query_embedder, complete)
-    adapter_training, background_learning = _background_learning(
-        settings, options.fusion, engine, held, query_embedder, indexer, complete
-    )
-    writing.listeners.add(background_learning.look)
-    evaluation_service = EvaluationService(
-        catalog,
-        most=settings.search.max_results,
-        rewriter=rewriting is not None,
-        adapted=lambda: adapter_training.in_use,
-    )
-    ignored_models = cache(partial(_ignored_models, settings))
-    warming = _Warming(embedder) if embedder is not None else None
-    return Dependencies(
-        options=library_options(settings, held.names, held.rescued),
-        catalog=catalog,
-        engine=cached,
-        analyst=Analyst(QueryRouter(analyzer, semantic=embedder is not None), engine, catalog),
-        analyzer=analyzer,
-        context=parent_context,
-        sections=engine.sections,
-        fitted=fitted,
-        indexing=keeping,
-        embedder=embedder,
-        caches={
-            "exact": cached,
-            "query_embedding": query_vectors,
-            **({"semantic": similar} if similar else {}),
-        },
-        check=keeping.check,
-        evaluate=evaluation_service,
-        registry=Registry(RegistryFiles(catalog, settings.docs.root_path).entities, embedder, held.archive),
-        sites=Sites(catalog, cached.search),
-        questions=QueryLog(settings.index.path / "questions.jsonl", enabled=settings.analytics.enabled),
-        language_model=rewriting,
-        keyword_damage=lambda: held.lexical.damage,
-        notes=lambda: (*background_learning.notes(), *keeping.notes(), *ignored_models()),
-        learning=background_learning,
-        reranker=reranker if settings.search.reranker == "cross-encoder" else None,
-        start=partial(_start, keeping, warming, rewriting, background_learning),
-        close=partial(_close, background_learning, keeping, engine, held, warming, query_embedder, embedder),
-    )
-
-
-# -- parts of several ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Writing:
-    """The side that writes: what makes the index, what keeps it true, and who hears of new generations."""
-
-    indexer: FileIndexer
-    keeping: IndexScheduler
-    listeners: Listeners
-
-
-def _writing(settings: Settings, held: Storage) -> _Writing:
-    listeners = Listeners()
-    leader = _leader_lock(held, listeners)
-    indexer = FileIndexer(
-        settings.docs.root_path,
-        scanner(settings),
-        reader(settings),
-        held.catalog,
-        held.lexical,
-        held.archive,
-        stores_for=held.stores,
-        embedder=embedding_child(settings) if settings.embeddings.enabled else None,
-        model_key=model_key(settings),
-        options=indexer_options(settings),
-        on_generation=[leader.announce if leader else listeners],
-    )
-    index_scheduler = IndexScheduler(
-        indexer,
-        held.catalog,
-        held.archive,
-        watcher(settings),
-        listeners=listeners,
-        scan_at_start=settings.docs.index_on_startup,
-        leader=leader,
-    )
-    return _Writing(indexer, index_scheduler, listeners)
-
-
-def _leader_lock(held: Storage, listeners: Listeners) -> LeaderLock | None:
-    """The lock of the server that indexes, where the library is in PostgreSQL."""
-    if held.database is None:
-        return None
-    from .storage.postgres.leader import LeaderLock
-
-    return LeaderLock(held.database, on_generation=listeners)
-
-
-def _cached(
-    settings: Settings,
-    engine: HybridSearchEngine,
-    catalog: Catalog,
-    lexical: KeywordIndex,
-    analyzer: StandardAnalyzer,
-    query_embedder: AnsweringModel | None,
-    complete: Callable[[], bool],
-) -> tuple[ResultCache, SemanticCache | None]:
-    """The engine behind its caches: that of equal questions outside, within it that of near ones where it is wanted."""
-    generation, epoch, cache = partial(_generation, catalog), lambda: engine.epoch, settings.search.cache
+    cache = settings.search.cache
+    fresh: _Fresh = {
+        "generation": partial(_generation, catalog),
+        "epoch": lambda: engine.epoch,
+        "complete": complete,
+    }
     similar = None
     if cache.semantic and query_embedder is not None:
         similar = SemanticCache(
             engine,
             query_embedder,
             analyzer,
-            generation=generation,
-            epoch=epoch,
-            complete=complete,
             threshold=cache.threshold,
             ttl_s=cache.ttl_s,
             max_entries=cache.max_entries,
             modes=COSTLY | {"hybrid", "auto"} if settings.llm.enabled else COSTLY,
-            held=lexical.frequencies,
+            held=held.lexical.frequencies,
+            **fresh,
         )
     answers: LruCache[Key, SearchOutcome] = LruCache(cache.max_entries if cache.exact else 0, cache.ttl_s)
-    return ResultCache(similar or engine, answers, generation=generation, epoch=epoch, complete=complete), similar
-
-
-def _background_learning(
-    settings: Settings,
-    fusion: Fusion,
-    engine: HybridSearchEngine,
-    held: Storage,
-    query_embedder: AnsweringModel | None,
-    indexer: FileIndexer,
-    complete: Callable[[], bool],
-) -> tuple[AdapterTraining, BackgroundLearning]:
-    """What is learned from the library itself, one after the other: how questions are turned, and what sums mean."""
+    cached = ResultCache(similar or engine, answers, **fresh)
     ended = threading.Event()
     adapter_training = AdapterTraining(
         engine,
-        held.catalog,
+        catalog,
         held.archive,
         store=lambda: held.stores.answering(indexer.model()),
         embedder=query_embedder if settings.search.query_adapter and settings.embeddings.provider == "local" else None,
@@ -747,19 +599,102 @@ def _background_learning(
     )
     calibration_training = CalibrationTraining(
         engine,
-        held.catalog,
+        catalog,
         complete=complete,
         basis=lambda: "|".join(
-            [indexer.model(), fusion, str(engine.weights), __version__, *adapter_training.fingerprints()]
+            [indexer.model(), options.fusion, str(engine.weights), __version__, *adapter_training.fingerprints()]
         ),
-        scale=fusion,
+        scale=options.fusion,
         by_meaning=settings.embeddings.enabled,
         adapted=lambda: adapter_training.in_use,
         ended=ended,
     )
-    return adapter_training, BackgroundLearning(
+    learning = BackgroundLearning(
         [adapter_training, calibration_training], awaited=[adapter_training], complete=complete, ended=ended
     )
+    listeners.add(learning.look)
+    ignored_models = functools.cache(partial(_ignored_models, settings))
+    notes = (*settings.notices, *_unparsed(settings), *filter(None, [held.rescued]))
+    warming = threading.Thread(target=_load, args=(embedder,), name="load-model", daemon=True)
+
+    def start() -> None:
+        scheduler.start()
+        learning.start()
+        if rewriting is not None:
+            threading.Thread(target=rewriting.look, name="look-for-llm", daemon=True).start()
+        if embedder is not None:
+            warming.start()
+
+    def close() -> None:
+        with ExitStack() as closing:  # which ends with what it was given first
+            closing.callback(close_models)
+            for part in (held, engine, scheduler, learning):
+                closing.callback(part.close)
+
+    def close_models() -> None:
+        if warming.is_alive():  # a program that ends meanwhile is aborted by ONNX Runtime's threads
+            warming.join(LOADING_S)
+        if query_embedder is not None:
+            query_embedder.close()
+        if embedder is not None and (loaded := embedder.loaded()) is not None:
+            loaded.close()
+
+    return Dependencies(
+        settings=settings,
+        storage=held.names,
+        reranker_name=reranker_word(settings),
+        catalog=catalog,
+        keyword_index=held.lexical,
+        search_engine=engine,
+        engine=cached,
+        analyst=Analyst(QueryRouter(analyzer, semantic=embedder is not None), engine, catalog),
+        analyzer=analyzer,
+        indexing=scheduler,
+        embedder=embedder,
+        caches={
+            "exact": cached,
+            "query_embedding": query_vectors,
+            **({"semantic": similar} if similar else {}),
+        },
+        evaluate=EvaluationService(
+            catalog,
+            most=settings.search.max_results,
+            rewriter=rewriting is not None,
+            adapted=lambda: adapter_training.in_use,
+        ),
+        registry=Registry(RegistryFiles(catalog, settings.docs.root_path).entities, embedder, held.archive),
+        sites=Sites(catalog, cached.search),
+        questions=QueryLog(settings.index.path / "questions.jsonl", enabled=settings.analytics.enabled),
+        language_model=rewriting,
+        notes=lambda: (*notes, *learning.notes(), *scheduler.notes(), *ignored_models()),
+        learning=learning,
+        reranker=reranker if settings.search.reranker == "cross-encoder" else None,
+        start=start,
+        close=close,
+    )
+
+
+class _Fresh(TypedDict):
+    """What tells caches whether an answer is still good, and may be kept."""
+
+    generation: Callable[[], int]
+    epoch: Callable[[], int]
+    complete: Callable[[], bool]
+
+
+def _load(embedder: LazyModel[Embedder]) -> None:
+    """Load the model, so that the first question needn't wait; a failure is remembered and shown."""
+    with suppress(LibrarianError):
+        embedder.get()
+
+
+def _leader_lock(held: Storage, listeners: Listeners) -> LeaderLock | None:
+    """The lock of the server that indexes, where the library is in PostgreSQL."""
+    if held.database is None:
+        return None
+    from .storage.postgres.leader import LeaderLock
+
+    return LeaderLock(held.database, on_generation=listeners)
 
 
 def _generation(catalog: Catalog) -> int:
@@ -789,52 +724,3 @@ def _complete(catalog: Catalog, settings: Settings, indexer: FileIndexer) -> boo
     with catalog.read() as reading:
         count = reading.count()
     return count.embedded_chunks >= count.chunks and "vectors" not in indexer.problems()
-
-
-# -- life ------------------------------------------------------------------------------------------------------------
-
-
-def _start(
-    index_scheduler: IndexScheduler,
-    warming: _Warming | None,
-    rewriting: QueryExpansion | None,
-    background_learning: BackgroundLearning,
-) -> None:
-    index_scheduler.start()
-    background_learning.start()
-    if rewriting is not None:
-        threading.Thread(target=rewriting.look, name="look-for-llm", daemon=True).start()
-    if warming is not None:
-        warming.start()
-
-
-class _Warming:
-    """Loads the model, so that the first question needn't wait; a failure is remembered and shown."""
-
-    def __init__(self, embedder: LazyModel[Embedder]) -> None:
-        self._embedder = embedder
-        self._thread = threading.Thread(target=self._run, name="load-model", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def close(self) -> None:
-        """Wait for a model that is being loaded: a program that ends meanwhile is aborted by ONNX Runtime's threads."""
-        if self._thread.is_alive():
-            self._thread.join(LOADING_S)
-
-    def _run(self) -> None:
-        with suppress(LibrarianError):  # `error()` has it
-            self._embedder.get()
-
-
-class _Closable(Protocol):
-    def close(self) -> None: ...
-
-
-def _close(*parts: _Closable | None) -> None:
-    """In this order, all of them though one may fail."""
-    with ExitStack() as closing:
-        for part in reversed(parts):
-            if part is not None:
-                closing.callback(part.close)

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast, get_args
 
 from . import schemas
-from .documents import addresses, queries, query_log, rag, resources, responses
+from .documents import addresses, queries, rag, resources, responses
 from .documents.dependencies import Dependencies
 from .documents.freshness import Checked, Files, checked, has_changed, present
 from .documents.listing import facets, newest_first
@@ -33,6 +33,8 @@ from .errors import CallerError, NotFound, one_of, shortened
 from .files.paths import Paths
 from .models import DEADLINE, DRAFT, Count, Filters, IndexReport, Query, SearchOutcome, StoredDocument
 from .schemas import EntityType, RequestModel, known_name, validated
+from .search.pagination import fitted
+from .search.parent_context import parent_context
 
 if TYPE_CHECKING:
     from .files.lock import FolderLock
@@ -101,7 +103,7 @@ class Librarian:
     def __init__(self, parts: Dependencies) -> None:
         self._parts = parts
         self._state = StatusReport(parts)
-        self._files = Files(Paths(parts.options.root), parts.indexing.notice, parts.indexing.away)
+        self._files = Files(Paths(parts.settings.docs.root_path), parts.indexing.notice, parts.indexing.away)
         self._closed = threading.Event()
         self._started = False
         self._has_text = False  #: whether anything was ever indexed
@@ -180,8 +182,7 @@ class Librarian:
         until = None if timeout_s is None else time.monotonic() + timeout_s
         if not self._parts.indexing.wait_until_idle(timeout_s):
             return False
-        learning = self._parts.learning
-        return learning is None or learning.wait(None if until is None else max(0.0, until - time.monotonic()))
+        return self._parts.learning.wait(None if until is None else max(0.0, until - time.monotonic()))
 
     def close(self) -> None:
         """Stop all background work, close every store and release the index folder. Safe to call twice."""
@@ -195,17 +196,17 @@ class Librarian:
     @property
     def root(self) -> Path:
         """The folder that is indexed."""
-        return self._parts.options.root
+        return self._parts.settings.docs.root_path
 
     @property
     def index(self) -> Path:
         """The folder that holds the index."""
-        return self._parts.options.index
+        return self._parts.settings.index.path
 
     @property
     def damage(self) -> str:
         """What of the catalog was found damaged since it was opened; opening it again repairs that."""
-        return self._parts.catalog.damage or self._parts.keyword_damage()
+        return self._parts.catalog.damage or self._parts.keyword_index.damage
 
     # -- operations by name
 
@@ -234,23 +235,23 @@ class Librarian:
             explain: adds `why`, `highlights` and the scores of each retriever.
         """
         self._await_text()
-        options = self._parts.options
-        query = replace(queries.document_query(request, options, self._products), ask_llm=_ASK_LLM.get())
+        settings = self._parts.settings
+        query = replace(queries.document_query(request, settings, self._products), ask_llm=_ASK_LLM.get())
         answer, count = self._checked(lambda query: self._parts.engine.search(query, DEADLINE.get()), query)
         outcome = answer.outcome
-        query_log.note(outcome, options.slow_query_ms)
+        queries.log(outcome, settings.logging.slow_query_ms)
         if not query.offset and not _MEASURING.get() and not DRAFT.get():
             self._parts.questions.note(query.text, outcome.total, outcome.answerable, query.filters.product)
         fields = responses.envelope(outcome, count, query.mode, explain=request.explain)
-        fields["notes"] = queries.result_notes(request, options)
+        fields["notes"] = queries.result_notes(request, settings)
         return schemas.SearchResponse(results=self._results(answer, responses.DOCUMENTS[request.explain]), **fields)
 
     @operation(schemas.EmailSearchRequest)
     def search_emails(self, request: schemas.EmailSearchRequest) -> schemas.EmailSearchResponse:
         """Emails that answer `query` or, where it is empty, the newest that pass the filters."""
         self._await_text()
-        options, engine, catalog = self._parts.options, self._parts.engine, self._parts.catalog
-        query = replace(queries.email_query(request, options, self._products), ask_llm=_ASK_LLM.get())
+        settings, engine, catalog = self._parts.settings, self._parts.engine, self._parts.catalog
+        query = replace(queries.email_query(request, settings, self._products), ask_llm=_ASK_LLM.get())
         if thread := query.filters.thread_id:
             with catalog.read() as reader:
                 query = replace(query, filters=replace(query.filters, thread_id=resolve_thread(reader, thread)))
@@ -258,26 +259,26 @@ class Librarian:
             lambda query: engine.search(query, DEADLINE.get()) if query.text else newest_first(catalog, query), query
         )
         outcome = answer.outcome
-        query_log.note(outcome, options.slow_query_ms)
+        queries.log(outcome, settings.logging.slow_query_ms)
         fields = responses.envelope(outcome, count, query.mode, explain=request.explain)
-        fields |= {"query": request.query, "notes": queries.result_notes(request, options)}
+        fields |= {"query": request.query, "notes": queries.result_notes(request, settings)}
         return schemas.EmailSearchResponse(results=self._results(answer, responses.MAILS[request.explain]), **fields)
 
     @operation(schemas.KnowledgeRequest)
     def search_knowledge_base(self, request: schemas.KnowledgeRequest) -> schemas.KnowledgeResponse:
         """Passages of documents and emails as a RAG service returns them."""
         self._await_text()
-        options, engine = self._parts.options, self._parts.engine
+        settings, engine = self._parts.settings, self._parts.engine
         product = known_name("source_id", request.source_id, list(self._products()), hint=_SEE_PRODUCTS)
         paths: tuple[str, ...] = ()
         if request.document_id is not None:
             with self._parts.catalog.read() as reader:
                 paths = (document_at(reader, addresses.parse(request.document_id).file_path).document.file_path,)
-        query = rag.knowledge_query(request, options, product, paths)
+        query = rag.knowledge_query(request, settings, product, paths)
         answer = checked(lambda query: engine.search(query, DEADLINE.get()), query, self._files)
         outcome = answer.outcome
         self._parts.questions.note(query.text, outcome.total, outcome.answerable, product)
-        response = rag.response(outcome, rag.search_type(request, options), options.knowledge_weight)
+        response = rag.response(outcome, rag.search_type(request, settings), rag.semantic_weight(settings))
         embedded = outcome.retrievers["semantic"].status == "ok"
         missing = self._degraded(outcome.degraded, by_meaning=embedded, away=answer.away)
         return response.model_copy(update={"degraded": [*response.degraded, *missing]})
@@ -286,7 +287,7 @@ class Librarian:
     def search_registry(self, request: schemas.RegistryRequest) -> schemas.RegistryResponse:
         """Servers, agents and tools of the library's registry files, the best `max_results` of each."""
         self._await_text()
-        most = queries.limited("max_results", request.max_results, 3, self._parts.options.max_results)
+        most = queries.limited("max_results", request.max_results, 3, self._parts.settings.search.max_results)
         wanted = tuple(dict.fromkeys(request.entity_types or get_args(EntityType)))
         return self._parts.registry.search(request.query, wanted, most, DEADLINE.get())
 
@@ -294,10 +295,10 @@ class Librarian:
     def search_doc(self, request: schemas.SiteSearchRequest) -> schemas.SiteSearchResponse:
         """Documents of crawled sites and products, with the sections that match."""
         self._await_text()
-        options = self._parts.options
-        most = queries.limited("limit", request.limit, 5, options.max_results)
+        settings = self._parts.settings
+        most = queries.limited("limit", request.limit, 5, settings.search.max_results)
         query = Query(
-            text=request.query, mode=options.default_mode, filters=Filters(product=self._project(request.project))
+            text=request.query, mode=settings.search.mode, filters=Filters(product=self._project(request.project))
         )
         response = self._parts.sites.search_doc(query, request.category, most, DEADLINE.get())
         self._parts.questions.note(query.text, len(response.results), "unknown", query.filters.product)
@@ -311,7 +312,7 @@ class Librarian:
         if request.path is None:
             return analysis
         search = schemas.SearchRequest.model_construct(query=request.query)
-        query, kind = queries.document_query(search, self._parts.options, self._products), "document"
+        query, kind = queries.document_query(search, self._parts.settings, self._products), "document"
         try:
             with self._parts.catalog.read() as reader:
                 document = resolve_document(reader, request.path)[1].document
@@ -373,13 +374,13 @@ class Librarian:
         """The sections of a document that answer a question; its beginning where none does."""
         query = Query(
             text=text,
-            mode=self._parts.options.default_mode,
+            mode=self._parts.settings.search.mode,
             filters=Filters(file_paths=(stored.document.file_path,)),
             max_tokens=max(1, tokens - HEAD_TOKENS),
             ask_llm=_ASK_LLM.get(),
         )
         whole = lines(section=None, anchor=None, chunk=None, max_chars=0)
-        if found := self._parts.sections(query, DEADLINE.get()):
+        if found := self._parts.search_engine.sections(query, DEADLINE.get()):
             return answering(whole, found)
         note = f"No passage of it answers {shortened(text)}: this is its beginning."
         return beginning(stored, whole).model_copy(update={"notes": [note]})
@@ -508,7 +509,7 @@ class Librarian:
     @operation(schemas.CheckRequest)
     def check(self, request: schemas.CheckRequest) -> schemas.CheckResponse:
         """Compare catalog, keyword index, vectors and folder; with `repair`, fix what differs."""
-        return self._parts.check(request.repair)
+        return self._parts.indexing.check(request.repair)
 
     @operation(schemas.EvaluateRequest)
     def evaluate(self, request: schemas.EvaluateRequest) -> Mapping[str, object]:
@@ -559,7 +560,7 @@ class Librarian:
         embedded = semantic is not None and semantic.status == "ok"
         extra = self._degraded(outcome.degraded, count, by_meaning=embedded, away=answer.away)
         full = replace(outcome, degraded=(*outcome.degraded, *extra), tokens_used=0) if extra else outcome
-        return replace(answer, outcome=full if full.tokens_used else self._parts.fitted(full)), count
+        return replace(answer, outcome=full if full.tokens_used else fitted(full)), count
 
     def _degraded(
         self, reported: Sequence[str], count: Count | None = None, *, by_meaning: bool, away: str = ""
@@ -569,7 +570,7 @@ class Librarian:
         indexing, count = self._parts.indexing, count or self._count()
         if away and not any(item.startswith("root: ") for item in extra):
             extra.append(f"root: {away}")
-            indexing.notice([str(self._parts.options.root)])  # the indexer doesn't know yet
+            indexing.notice([str(self.root)])  # the indexer doesn't know yet
         extra += unread(indexing.progress(), first_look=indexing.last_indexed_at is None)
         if by_meaning and count.embedded_chunks < count.chunks:
             extra.append(f"semantic: {count.embedded_chunks:,} of {count.chunks:,} passages are embedded so far.")
@@ -596,7 +597,7 @@ class Librarian:
         with self._parts.catalog.read() as reader:
             for hit in outcome.hits:
                 siblings = reader.chunks_of(hit.document.doc_id)
-                contexts[hit.chunk.chunk_id] = self._parts.context(hit.chunk, hit.document, siblings)
+                contexts[hit.chunk.chunk_id] = parent_context(hit.chunk, hit.document, siblings)
         return contexts
 
     def _products(self) -> dict[str, dict[str, int]]:

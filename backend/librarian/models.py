@@ -493,7 +493,7 @@ class Further:
     line_start: int
     line_end: int
     tokens: int  #: to read it, at four characters a token
-    heading: str  #: of the section that it stands in; empty where it stands in none
+    heading: str = ""  #: of the section that it stands in; empty where it stands in none
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from pydantic_core import PydanticCustomError
 
 from .errors import CallerError, NotFound, did_you_mean, nearest, one_of, shortened
 from .files.paths import name_of
-from .models import Answerable, MatchType, Mode, RetrieverState
+from .models import Answerable, Attachment, Further, MatchType, Mode, RetrieverState
 from .text.sanitizing import visible
 
 DEFAULT_RESULTS: Final = 10  #: where neither the caller nor the settings say
@@ -537,23 +537,6 @@ class ParentContext(ResponseModel):
     next: ContextNeighbour | None = None
 
 
-class AttachmentItem(ResponseModel):
-    filename: str
-    content_type: str
-    size: int
-
-
-class MoreItem(ResponseModel):
-    """A passage of a document that isn't shown, or a section that is: where it stands, and what it takes to read."""
-
-    model_config = ConfigDict(from_attributes=True)  # made of a `Further`
-
-    line_start: int
-    line_end: int
-    tokens: int
-    heading: str = ""
-
-
 class Result(ResponseModel):
     """A document with the part of it that answers, or one passage. Scores are in 0–1, or null where that source didn't
     speak."""
@@ -575,7 +558,7 @@ class Result(ResponseModel):
     snippet: str
     tokens: int = 0
     section_lines: tuple[int, int] | None = None
-    more: list[MoreItem] = []
+    more: list[Further] = []
     uri: str
     relevance_score: float | None = None
     keyword_score: float | None = None
@@ -600,7 +583,7 @@ class EmailResult(Result):
     to: list[str] = []
     cc: list[str] = []
     date: str | None = None
-    attachments: list[AttachmentItem] = []
+    attachments: list[Attachment] = []
     thread_id: str
     message_id: str
 
@@ -694,7 +677,7 @@ class ThreadEmail(ResponseModel):
     message_id: str
     body: str
     quoted: list[str] = []
-    attachments: list[AttachmentItem] = []
+    attachments: list[Attachment] = []
     file_path: str
 
 
@@ -750,7 +733,7 @@ class DocumentResponse(ResponseModel):
     missing_section: str | None = None
     notes: list[str] = []
     outline: list[OutlineItem] = []
-    sections: list[MoreItem] = []
+    sections: list[Further] = []
     tokens: int = 0
     content: str
     line_start: int
@@ -848,6 +831,8 @@ class SkippedStatus(ResponseModel):
 
 
 class ProgressStatus(ResponseModel):
+    model_config = ConfigDict(from_attributes=True)  # made of a `Progress`
+
     phase: Literal["idle", "scanning", "reading", "embedding", "learning"] = "idle"
     files_done: int = 0
     files_total: int = 0

@@ -41,7 +41,7 @@ from pydantic import (
     field_validator,
 )
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from .errors import CallerError, SetupError
 from .files import config_files
@@ -441,27 +441,16 @@ class Given(NamedTuple):
     source: str
 
 
-class Layer(PydanticBaseSettingsSource):
-    """One source of settings. `given` holds what it gives, by dotted key."""
-
-    def __init__(self, given: dict[str, Given]) -> None:
-        super().__init__(Settings)
-        self.given = given
-
-    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """The value of a whole section."""
-        return self().get(field_name), field_name, False
-
-    def __call__(self) -> dict[str, Any]:
-        """The values as nested objects."""
-        nested: dict[str, Any] = {}
-        for key, given in self.given.items():
-            *sections, name = key.split(".")
-            place = nested
-            for section in sections:
-                place = place.setdefault(section, {})
-            place[name] = given.value
-        return nested
+def _nested(given: Mapping[str, Given]) -> dict[str, Any]:
+    """Values by dotted key as nested objects."""
+    nested: dict[str, Any] = {}
+    for key, each in given.items():
+        *sections, name = key.split(".")
+        place = nested
+        for section in sections:
+            place = place.setdefault(section, {})
+        place[name] = each.value
+    return nested
 
 
 class Settings(BaseSettings):
@@ -497,18 +486,11 @@ class Settings(BaseSettings):
     MODELS: ClassVar = ("embeddings.model", "search.reranker_model")  #: by name, or by folder
 
     @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
+    def settings_customise_sources(  # type: ignore[override]  # the others aren't used
+        cls, settings_cls: type[BaseSettings], init_settings: PydanticBaseSettingsSource, **_: Any
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """The sources that `load` has read, highest precedence first; without `load`, only the arguments."""
-        assert isinstance(init_settings, InitSettingsSource)
-        layers: tuple[Layer, ...] = init_settings.init_kwargs.pop("layers", ())
-        return layers or (init_settings,)
+        """Only the arguments: `load` reads the other sources, which need the places of files and who is trusted."""
+        return (init_settings,)
 
     @classmethod
     def load(
@@ -556,7 +538,7 @@ class Settings(BaseSettings):
         _choose_index(given, found, written_index)
         _require_inside(given, found)
         try:
-            settings = cls.model_validate({"layers": tuple(map(Layer, layers))})
+            settings = cls(**_nested(given))
         except ValidationError as error:
             raise _as_setup_error(error, given) from None
         require_apart(settings.docs.root_path, settings.index.path)

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from hypothesis import strategies as st
 
 from librarian import schemas
 from librarian.documents import queries
-from librarian.documents.dependencies import LibraryOptions
 from librarian.errors import CallerError, NotFound
 from librarian.schemas import (
     MAX_NUMBER,
@@ -33,8 +31,9 @@ from librarian.schemas import (
     known_name,
     validated,
 )
+from librarian.settings import Settings
 
-OPTIONS = LibraryOptions("1", Path("docs"), Path("index"))
+SETTINGS = Settings()
 
 
 def search(**arguments: Any) -> SearchRequest:
@@ -164,14 +163,14 @@ def test_an_operation_without_arguments_says_so() -> None:
 def test_an_empty_email_query_needs_a_filter() -> None:
     request = validated(EmailSearchRequest, {"query": " "}, "search_emails")
     with pytest.raises(CallerError, match=r"query is empty.*or give a filter"):
-        queries.email_query(request, OPTIONS, dict)
-    assert queries.email_query(request.model_copy(update={"sender": "ann"}), OPTIONS, dict).text == ""
+        queries.email_query(request, SETTINGS, dict)
+    assert queries.email_query(request.model_copy(update={"sender": "ann"}), SETTINGS, dict).text == ""
 
 
 def test_a_number_of_results_above_the_settings_is_lowered_with_a_note() -> None:
     request = search(max_results=500)
-    assert queries.document_query(request, OPTIONS, dict).max_results == 50
-    assert queries.result_notes(request, OPTIONS) == [
+    assert queries.document_query(request, SETTINGS, dict).max_results == 50
+    assert queries.result_notes(request, SETTINGS) == [
         "max_results is 500: at most 50 come at once; page on with offset."
     ]
 

@@ -9,9 +9,10 @@ import logging
 import os.path
 import time
 import zlib
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 from urllib.parse import unquote
 
 import anyio
@@ -20,6 +21,7 @@ from mcp.server import CacheHint, Server
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions
 from mcp.server.models import InitializationOptions
+from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
 
@@ -32,22 +34,13 @@ from .library_handle import LibraryHandle
 from .model_text import remarks, rest_of
 from .prompts import COMPLETED, PROMPTS, fill
 from .request_sanitizing import coerce_arguments
-from .tools import Link, Tool, mime_type
+from .tools import Tool, mime_type
 
 TEMPLATE = SCHEME + "{+path}"
 LONGEST = 1_000_000  #: characters; hosts end a connection over frames of 8 MiB
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceText:
-    """A resource as read."""
-
-    uri: str
-    mime_type: str
-    text: str
-
-
-def read(library: Librarian, uri: str) -> ResourceText:
+def read(library: Librarian, uri: str) -> types.TextResourceContents:
     """The text of a document, or of the section that the fragment names; marks of answers in it are escaped.
 
     Raises `NotFound` for URIs of another kind and for documents that aren't there.
@@ -58,7 +51,8 @@ def read(library: Librarian, uri: str) -> ResourceText:
     text = "\n\n".join([answer.content, *remarks(answer)])
     if answer.truncated:
         text += f"\n\n[Truncated. Go on with get_document, {rest_of(answer)}.]"
-    return ResourceText(uri, mime_type(os.path.splitext(answer.file_path)[1].lower()), escaped(text))
+    kind = mime_type(os.path.splitext(answer.file_path)[1].lower())
+    return types.TextResourceContents(uri=uri, mime_type=kind, text=escaped(text))
 
 
 def resource_fingerprint(library: Librarian, uri: str) -> str:
@@ -103,19 +97,11 @@ def no_cursor(cursor: str) -> CallerError:
     )
 
 
-class Session(Protocol):
-    """The way back to a client that opened its connection with a handshake."""
-
-    async def send_resource_list_changed(self) -> None: ...
-
-    async def send_resource_updated(self, uri: str) -> None: ...
-
-
 @dataclass(eq=False)
 class Connection:
     """A connection that lasts: `session` is there once a client with handshake is ready for notices."""
 
-    session: Session | None = None
+    session: ServerSession | None = None
     uris: set[str] = field(default_factory=set)
 
 
@@ -123,31 +109,26 @@ class Subscriptions:
     """Resources that someone subscribed to, each with its last fingerprint; counted, for several may watch one."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, str] = {}
-        self._watchers: dict[str, int] = {}
+        self.seen: dict[str, str] = {}
+        self._watchers = Counter[str]()
 
     def add(self, uri: str, fingerprint: str) -> None:
-        """One more watcher."""
-        self._seen.setdefault(uri, fingerprint)
-        self._watchers[uri] = self._watchers.get(uri, 0) + 1
+        """Add a watcher."""
+        self.seen.setdefault(uri, fingerprint)
+        self._watchers[uri] += 1
 
     def remove(self, uri: str) -> None:
-        """One watcher fewer; the last one's leaving forgets the resource."""
-        left = self._watchers.pop(uri, 0) - 1
-        if left > 0:
-            self._watchers[uri] = left
-        else:
-            self._seen.pop(uri, None)
-
-    def uris(self) -> list[str]:
-        """What is watched."""
-        return list(self._seen)
+        """Remove a watcher, and with the last one the resource."""
+        self._watchers[uri] -= 1
+        if self._watchers[uri] <= 0:
+            del self._watchers[uri]
+            self.seen.pop(uri, None)
 
     def update(self, uri: str, fingerprint: str) -> bool:
         """Remember how a resource is now; true where that is new."""
-        changed = uri in self._seen and self._seen[uri] != fingerprint
+        changed = uri in self.seen and self.seen[uri] != fingerprint
         if changed:
-            self._seen[uri] = fingerprint
+            self.seen[uri] = fingerprint
         return changed
 
 
@@ -275,7 +256,7 @@ class Handlers:
                     "call", interface="mcp", operation=tool.name, outcome=outcome, seconds=seconds, answer=structured
                 )
         links = answer.links if ctx.protocol_version >= _LINKS_SINCE else ()
-        return _result([_text(answer.text), *map(_link, links)], answer.structured)
+        return _result([_text(answer.text), *links], answer.structured)
 
     @contextlib.asynccontextmanager
     async def _progress(self, ctx: Ctx, title: str) -> AsyncIterator[None]:
@@ -338,8 +319,7 @@ class Handlers:
     async def read_resource(self, _: Ctx, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         """A document or, by the address's fragment, a section of it."""
         uri = str(params.uri)
-        found = await self._run(lambda: read(self._handle.wait(), uri), uri=uri)
-        text = types.TextResourceContents(uri=found.uri, mime_type=found.mime_type, text=found.text)
+        text = await self._run(lambda: read(self._handle.wait(), uri), uri=uri)
         return types.ReadResourceResult(contents=[text])
 
     async def initialized(self, ctx: Ctx, _: types.NotificationParams | None) -> None:
@@ -385,7 +365,7 @@ class Handlers:
 
     async def changed(self) -> list[str]:
         """Watched resources that aren't as they were. None of the calls: what isn't told now is never told."""
-        watched = self.watched.uris()
+        watched = list(self.watched.seen)
         library = self._handle.wait
         now = await asyncio.to_thread(lambda: [resource_fingerprint(library(), uri) for uri in watched])
         return [uri for uri, fingerprint in zip(watched, now, strict=True) if self.watched.update(uri, fingerprint)]
@@ -481,21 +461,6 @@ def _tool(tool: Tool) -> types.Tool:
 
 def _text(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
-
-
-def _link(link: Link) -> dict[str, Any]:
-    return {
-        "type": "resource_link",
-        "uri": link.uri,
-        "name": link.name,
-        "title": link.title,
-        "mimeType": link.mime_type,
-        "annotations": {
-            "audience": ["user", "assistant"],
-            "priority": link.priority,
-            "lastModified": link.last_modified,
-        },
-    }
 
 
 def _result(content: list[dict[str, Any]], structured: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from mcp.server.context import CallNext, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -114,9 +115,10 @@ class RequestSanitizer:
             message = f"Content-Type is {kind!r}; messages are JSON."
             await _refused(400, message, "Send `Content-Type: application/json`.")(scope, receive, send)
             return
-        body = await _body(receive)
-        if body is None:
-            return  # whoever sent it has gone
+        try:
+            body = await Request(scope, receive).body()
+        except ClientDisconnect:
+            return
         if body.lstrip()[:1] == b"[":
             text = "Invalid request: batches aren't taken. Send each message in a request of its own."
             error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": text}}
@@ -154,16 +156,6 @@ async def _while_connected(app: ASGIApp, scope: Scope, body: bytes, receive: Rec
 async def _never() -> Message:
     await anyio.sleep_forever()
     raise AssertionError
-
-
-async def _body(receive: Receive) -> bytes | None:
-    """The whole body of a request; None where its sender leaves before its end. Its length is the guard's to limit."""
-    parts: list[bytes] = []
-    while (message := await receive())["type"] == "http.request":
-        parts.append(message.get("body", b""))
-        if not message.get("more_body", False):
-            return b"".join(parts)
-    return None
 
 
 def _once(body: bytes, receive: Receive) -> Receive:

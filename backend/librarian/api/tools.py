@@ -12,6 +12,7 @@ from ..schemas import (
     EmailSearchResponse,
     Operation,
     ResponseModel,
+    Result,
     ResultLimits,
     SearchResponse,
     input_schema,
@@ -25,24 +26,12 @@ MOST_LINKS = 10  #: each costs the client some 200 bytes and the server some 9 Â
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """A document that an answer speaks of; `priority` in 0â€“1."""
-
-    uri: str
-    name: str
-    title: str
-    mime_type: str
-    priority: float
-    last_modified: str
-
-
-@dataclass(frozen=True, slots=True)
 class ToolAnswer:
     """Both halves of an answer, without hidden characters; a host may show a model only one of them."""
 
     text: str
     structured: dict[str, Any]
-    links: tuple[Link, ...] = ()
+    links: tuple[dict[str, Any], ...] = ()  #: `ResourceLink`s as JSON has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,24 +87,28 @@ def _details(answer: ResponseModel) -> dict[str, Any] | None:
     return {"results": {"__all__": {"file_name", "summary", "match_type", "language"}}}
 
 
-def links_of(answer: ResponseModel) -> tuple[Link, ...]:
+def links_of(answer: ResponseModel) -> tuple[dict[str, Any], ...]:
     """One link per document found, best first, at most `MOST_LINKS`."""
     if not isinstance(answer, SearchResponse | EmailSearchResponse):
         return ()
-    links: dict[str, Link] = {}
+    found: dict[str, Result] = {}
     for item in answer.results:
-        links.setdefault(
-            item.uri,
-            Link(
-                uri=item.uri,
-                name=inline(item.file_path),
-                title=inline(item.title),
-                mime_type=mime_type(item.file_type),
-                priority=min(max(item.relevance_score or 0.0, 0.0), 1.0),
-                last_modified=item.last_modified,
-            ),
-        )
-    return tuple(links.values())[:MOST_LINKS]
+        found.setdefault(item.uri, item)
+    return tuple(
+        {
+            "type": "resource_link",
+            "uri": item.uri,
+            "name": inline(item.file_path),
+            "title": inline(item.title),
+            "mimeType": mime_type(item.file_type),
+            "annotations": {
+                "audience": ["user", "assistant"],
+                "priority": min(max(item.relevance_score or 0.0, 0.0), 1.0),
+                "lastModified": item.last_modified,
+            },
+        }
+        for item in list(found.values())[:MOST_LINKS]
+    )
 
 
 def mime_type(file_type: str) -> str:

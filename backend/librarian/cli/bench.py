@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -84,10 +85,6 @@ def percentile(values: Sequence[float], share: float) -> float:
     >>> percentile([1.0, 2.0, 3.0, 4.0], 0.5)
     2.5
     """
-    if not values:
-        return 0.0
-    ordered = sorted(values)
-    position = share * (len(ordered) - 1)
-    below = int(position)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (position - below) * (ordered[above] - ordered[below])
+    if len(values) < 2:
+        return sum(values)
+    return statistics.quantiles(values, n=1000, method="inclusive")[round(share * 1000) - 1]

@@ -13,13 +13,14 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from ..daemon import client_log
-from ..errors import CallerError, SetupError
+from ..errors import CallerError, SetupError, counted
 from ..files.writing import write_whole
 
 NAME = "librarian"
@@ -142,15 +143,12 @@ def snippet(host: Host, server: Server) -> str:
 
 
 def changed(host: Host, server: Server, text: str) -> str:
-    """The configuration file with the entry in it. The same text where the entry is there already.
-
-    Raises SetupError for a file that can't be understood, or that holds comments, which would be lost.
-    """
+    """The configuration file with the entry in it. Raises SetupError where that can't be done without a loss."""
     return _changed_toml(host, server, text) if host.toml else _changed_json(host, server, text)
 
 
 def write(host: Host, server: Server, path: Path) -> Path | None:
-    """Puts the entry into the file. Returns the backup of what was there; None where there was nothing to keep.
+    """Put the entry into the file. Returns the backup of what was there; None where there was nothing to keep.
 
     Raises SetupError for a file that can't be understood or written.
     """
@@ -175,15 +173,11 @@ def _write(host: Host, server: Server, target: Path) -> Path | None:
     target.parent.mkdir(parents=True, exist_ok=True)
     backup = None
     if before:
-        backup = _free_name(target)
+        names = (target.with_name(f"{target.name}.backup{number or ''}") for number in range(1000))
+        backup = next(name for name in names if not name.exists())
         backup.write_bytes(target.read_bytes())
     write_whole(target, after, mode=target.stat().st_mode & 0o777 if before else None)
     return backup
-
-
-def _free_name(path: Path) -> Path:
-    names = (path.with_name(f"{path.name}.backup{number or ''}") for number in range(1000))
-    return next(name for name in names if not name.exists())
 
 
 def _changed_json(host: Host, server: Server, text: str) -> str:
@@ -221,19 +215,13 @@ def _changed_toml(host: Host, server: Server, text: str) -> str:
     kept = ours.sub("", text).rstrip("\n")
     after = (f"{kept}\n\n" if kept else "") + _toml_table(host, server.name, entry)
     wanted = content | {host.section: others | {server.name: dict(entry)}}
-    if _toml_or_none(after) != wanted:
-        raise SetupError(
-            f"{host.title}'s configuration names {server.name!r} in a way that can't be replaced safely.",
-            hint=f"Replace the table [{host.section}.{server.name}] by hand with what `librarian connect` prints.",
-        )
-    return after
-
-
-def _toml_or_none(text: str) -> dict[str, Any] | None:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return None
+    with suppress(tomllib.TOMLDecodeError):
+        if tomllib.loads(after) == wanted:
+            return after
+    raise SetupError(
+        f"{host.title}'s configuration names {server.name!r} in a way that can't be replaced safely.",
+        hint=f"Replace the table [{host.section}.{server.name}] by hand with what `librarian connect` prints.",
+    )
 
 
 def _toml_table(host: Host, name: str, entry: Mapping[str, Any]) -> str:
@@ -297,14 +285,9 @@ def _seen(host: Host, path: Path, entry: Mapping[str, Any]) -> Connection:
 
 
 def callers(index: Path) -> list[str]:
-    """The last five who have called, the latest first, as words."""
-    found = client_log.read(index)[::-1][:5]
+    """The last five clients that called, the latest first, as words."""
     return [
-        f"{client_entry.name} {client_entry.version}".strip()
-        + f" ({client_entry.calls} call{'s' if client_entry.calls != 1 else ''}, last {_when(client_entry.last)})"
-        for client_entry in found
+        f"{client.name} {client.version}".strip()
+        + f" ({counted(client.calls, 'call')}, last {time.strftime('%Y-%m-%d %H:%M', time.localtime(client.last))})"
+        for client in client_log.read(index)[::-1][:5]
     ]
-
-
-def _when(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))

@@ -128,12 +128,10 @@ def _can_write() -> None:
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (until the end)
-        elif isinstance(stream, io.TextIOWrapper) and (stream.errors == "strict" or not _is_utf_8(stream)):
+        elif isinstance(stream, io.TextIOWrapper) and (
+            stream.errors == "strict" or codecs.lookup(stream.encoding).name != "utf-8"
+        ):
             stream.reconfigure(errors="replace")  # what the C locale has, surrogateescape, fails at letters, too
-
-
-def _is_utf_8(stream: io.TextIOWrapper) -> bool:
-    return codecs.lookup(stream.encoding).name == "utf-8"
 
 
 def main() -> None:

@@ -11,8 +11,8 @@ from typing import Final, Literal, get_args
 from ..errors import CallerError, one_of, shortened
 from ..models import Filters, Hit, Mode, Query, SearchOutcome, passage_id
 from ..schemas import DocType, KnowledgeItem, KnowledgeRequest, KnowledgeResponse, SearchType
+from ..settings import Settings
 from . import addresses
-from .dependencies import LibraryOptions
 from .queries import limited
 
 _MODES: Final[dict[SearchType, Mode]] = {"vector": "semantic", "hybrid": "hybrid", "rerank": "rerank"}
@@ -23,24 +23,30 @@ _FORMATS: Final = {"markdown": ".md", "word": ".docx", "text": ".txt"}
 _FORMAT_NAMES: Final = ("md", "pdf", "html", "htm", "txt", "docx", "pptx", "xlsx", "csv", "ipynb", "rtf", "epub", "eml")
 
 
-def search_type(request: KnowledgeRequest, options: LibraryOptions) -> SearchType:
+def search_type(request: KnowledgeRequest, settings: Settings) -> SearchType:
     """The strategy that is asked for, else the one of the settings."""
-    return request.search_type or _BY_DEFAULT.get(options.default_mode, "hybrid")
+    return request.search_type or _BY_DEFAULT.get(settings.search.mode, "hybrid")
+
+
+def semantic_weight(settings: Settings) -> float:
+    """The vectors' share in a hybrid score: 0.7 in RAG services, where no weight is given."""
+    weight = settings.provenance("embeddings.semantic_weight")
+    return 0.7 if weight.source == "default" else settings.embeddings.semantic_weight
 
 
 def knowledge_query(
-    request: KnowledgeRequest, options: LibraryOptions, product: str | None, file_paths: tuple[str, ...]
+    request: KnowledgeRequest, settings: Settings, product: str | None, file_paths: tuple[str, ...]
 ) -> Query:
     """The query of `search_knowledge_base`: passages of documents and mails, all of them as they rank."""
-    wanted = search_type(request, options)
+    wanted, search = search_type(request, settings), settings.search
     file_types, doc_type = _type_filter(request.document_type)
     return Query(
         text=request.query,
         filters=Filters(product=product, file_types=file_types, doc_type=doc_type, file_paths=file_paths),
         mode=_MODES[wanted],
-        max_results=limited("match_count", request.match_count, options.default_max_results, options.max_results),
+        max_results=limited("match_count", request.match_count, search.default_results, search.max_results),
         max_per_document=0,
-        semantic_weight=options.knowledge_weight if wanted == "hybrid" else None,
+        semantic_weight=semantic_weight(settings) if wanted == "hybrid" else None,
         packed=False,
         counted=True,
         include_weak=True,

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from .. import schemas
 from ..errors import CallerError, NotFound, nearest, shortened, some_of
 from ..files.paths import name_of
-from ..models import Document, Heading, Hit, StoredChunk, StoredDocument
+from ..models import Document, Further, Heading, Hit, StoredChunk, StoredDocument
 from ..schemas import WHOLE_DOCUMENT_TOKENS
 from ..storage.base import CatalogReader
 from ..text.sanitizing import visible
@@ -387,7 +387,7 @@ def answering(whole: schemas.DocumentResponse, found: Sequence[Hit]) -> schemas.
     sections, parts = [], []
     for hit in found:
         path, snippet = hit.heading_path or hit.chunk.chunk.heading_path, hit.snippet
-        section = schemas.MoreItem(
+        section = Further(
             line_start=snippet.line_start,
             line_end=snippet.line_end,
             tokens=tokens_in(len(snippet.text)),

@@ -15,14 +15,6 @@ HEADINGS_SHOWN = 12  #: a result's outline is cut here; get_document has all
 RETRIEVERS = ("keyword", "semantic", "rerank", "hyde")
 
 
-def attachments(email: Email) -> list[schemas.AttachmentItem]:
-    """A mail's attachments as the outside sees them."""
-    return [
-        schemas.AttachmentItem(filename=item.filename, content_type=item.content_type, size=item.size)
-        for item in email.attachments
-    ]
-
-
 def headers(email: Email) -> schemas.MailHeaders:
     """What stands above a mail that is read as a document."""
     return schemas.MailHeaders.model_validate(_mail_fields(email))
@@ -70,7 +62,7 @@ def _result_fields(
         "snippet": hit.snippet.text,
         "tokens": hit.tokens,
         "section_lines": hit.section,
-        "more": [schemas.MoreItem.model_validate(one) for one in hit.further],
+        "more": hit.further,
         "uri": addresses.passage_uri(document, shown if hit.packed else chunk),
         "relevance_score": None if by_date(hit) else round(hit.relevance, 4),
         "match_type": match_type(hit.candidate),
@@ -127,7 +119,7 @@ def email_result(
             **_result_fields(hit, rank, stale=stale, context=context, explain=explain),
             **_mail_fields(email),
             "subject": email.subject,
-            "attachments": attachments(email),
+            "attachments": email.attachments,
         }
     )
 

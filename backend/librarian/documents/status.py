@@ -10,10 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .. import schemas
+from .. import __version__, schemas
 from ..embeddings.base import LazyModel
 from ..errors import LibrarianError, did_you_mean
 from ..models import Count, Failure, Progress
+from ..settings import Settings
 from .dependencies import Dependencies
 
 FAILURES_SHOWN = 50
@@ -37,7 +38,7 @@ class StatusReport:
         found = list(self._parts.indexing.problems())
         if damage := self._parts.catalog.damage:
             found.append(f"catalog: {damage}")
-        if damage := self._parts.keyword_damage():
+        if damage := self._parts.keyword_index.damage:
             found.append(f"keyword: {damage}")
         parts: dict[str, LazyModel[Any] | None] = {
             "embeddings": self._parts.embedder,
@@ -54,14 +55,14 @@ class StatusReport:
             return "degraded"
         if progress.phase != "idle":
             return "indexing"
-        if self._parts.options.embeddings_enabled and count.embedded_chunks < count.chunks:
+        if self._parts.settings.embeddings.enabled and count.embedded_chunks < count.chunks:
             return "indexing"
         return "ready"
 
     def _progress(self) -> Progress:
         """How far the work is; once all is embedded, the library is learned from."""
         progress, learning = self._parts.indexing.progress(), self._parts.learning
-        learns = progress.phase == "idle" and learning is not None and learning.pending()
+        learns = progress.phase == "idle" and learning.pending()
         return replace(progress, phase="learning") if learns else progress
 
     def health(self) -> schemas.HealthResponse:
@@ -87,7 +88,7 @@ class StatusReport:
                 "status": "ok" if word == "ready" else word,
                 "ready": not reasons and not first,
                 "reasons": [*reasons, *first],
-                "version": self._parts.options.version,
+                "version": __version__,
                 "documents": count.documents,
                 "chunks": count.chunks,
                 "embedded_chunks": count.embedded_chunks,
@@ -97,10 +98,11 @@ class StatusReport:
 
     def status(self) -> schemas.StatusResponse:
         """Everything a user may want to know about the index."""
-        options = self._parts.options
+        settings = self._parts.settings
+        shared, llm, index = settings.docs.shared_products, settings.llm, settings.index.path
         with self._parts.catalog.read() as reader:
             count, failures, generation = reader.count(), reader.failures(), reader.generation
-            products = list(reader.products()) if options.shared_products else []
+            products = list(reader.products()) if shared else []
         progress, reasons = self._progress(), self.reasons()
         return schemas.StatusResponse.model_validate(
             {
@@ -113,43 +115,36 @@ class StatusReport:
                 "products": count.products,
                 "generation": generation,
                 "embeddings": self._embeddings(),
-                "reranker": options.reranker,
+                "reranker": self._parts.reranker_name,
                 "llm": {
-                    "enabled": bool(options.llm_provider),
-                    "provider": options.llm_provider,
-                    "model": options.llm_model,
+                    "enabled": llm.enabled,
+                    "provider": llm.provider if llm.enabled else "",
+                    "model": llm.model_name if llm.enabled else "",
                     "connected": self._parts.language_model.connected if self._parts.language_model else None,
                 },
-                "sent_to": list(options.sent_to),
+                "sent_to": [f"{host} ({text})" for _, host, text in settings.destinations()],
                 "caches": {
                     name: dict(zip(("entries", "hits", "misses"), cache.stats(), strict=True))
                     for name, cache in self._parts.caches.items()
                 },
-                "features": dict(options.features),
+                "features": _features(settings),
                 "watching": self._parts.indexing.watching,
-                "progress": {
-                    name: getattr(progress, name)
-                    for name in schemas.ProgressStatus.model_fields
-                    if hasattr(progress, name)
-                },
+                "progress": schemas.ProgressStatus.model_validate(progress),
                 "failures": self._failures(failures),
                 "skipped": skipped(failures),
                 "last_indexed_at": _iso(self._parts.indexing.last_indexed_at),
-                "index_path": str(options.index),
-                "root_path": str(options.root),
+                "index_path": str(index),
+                "root_path": str(settings.docs.root_path),
                 "storage": {
-                    "catalog": options.storage[0],
-                    "keyword": options.storage[1],
-                    "vectors": options.storage[2],
-                    "disk_bytes": self._disk_bytes(options.index),
+                    **dict(zip(("catalog", "keyword", "vectors"), self._parts.storage, strict=True)),
+                    "disk_bytes": self._disk_bytes(index),
                 },
-                "version": options.version,
+                "version": __version__,
                 "notes": [
-                    *options.notes,
-                    *layout_notes(count, failures),
-                    *(shared_notes(options.shared_products, products) if progress.phase != "reading" else ()),
-                    *self._language_notes(),
                     *self._parts.notes(),
+                    *layout_notes(count, failures),
+                    *(shared_notes(shared, products) if progress.phase != "reading" else ()),
+                    *self._language_notes(),
                 ],
             }
         )
@@ -173,15 +168,15 @@ class StatusReport:
         ]
 
     def _embeddings(self) -> dict[str, object]:
-        options, source = self._parts.options, self._parts.embedder
+        embeddings, source = self._parts.settings.embeddings, self._parts.embedder
         loaded = source.loaded() if source is not None else None
         return {
-            "enabled": options.embeddings_enabled,
-            "model": options.model,
+            "enabled": embeddings.enabled,
+            "model": embeddings.model,
             "dimension": loaded.spec.dimension if loaded else 0,
             "backend": loaded.backend if loaded else "",
             "device": loaded.device if loaded else "",
-            "models": [options.model] if options.embeddings_enabled else [],
+            "models": [embeddings.model] if embeddings.enabled else [],
         }
 
     @staticmethod
@@ -204,6 +199,18 @@ class StatusReport:
                     continue  # gone while counting: a merge or checkpoint removed it
             self._disk = (time.monotonic(), size)
         return size
+
+
+def _features(settings: Settings) -> dict[str, bool]:
+    search = settings.search
+    return {
+        "embeddings": settings.embeddings.enabled,
+        "watching": settings.docs.watch_for_changes,
+        "exact_cache": search.cache.exact,
+        "semantic_cache": search.cache.semantic,
+        "document_limiting": search.enable_document_limiting,
+        "analytics": settings.analytics.enabled,
+    }
 
 
 def not_read_yet(progress: Progress, count: Count) -> list[str]:

@@ -9,7 +9,6 @@ from .. import schemas
 from ..errors import CallerError
 from ..models import FOLDED, Document, Email, StoredDocument
 from ..storage.base import CatalogReader
-from .responses import attachments
 
 HEAD = 60  #: characters that stand around a mail's headers, about
 _NAMED = re.compile(r"(?P<name>.*\S)\s*<(?P<address>[^<>]+)>")  #: as read: a comma or colon in a name parts nothing
@@ -74,7 +73,7 @@ def _mail(document: Document) -> schemas.ThreadEmail:
         message_id=email.message_id,
         body=body,
         quoted=quoted,
-        attachments=attachments(email),
+        attachments=list(email.attachments),
         file_path=document.file_path,
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from librarian import schemas
 from librarian.errors import CallerError, NotFound
-from librarian.models import DEADLINE
+from librarian.models import DEADLINE, Attachment
 from librarian.schemas import KnowledgeResponse, RegistryResponse, ServerItem
 
 DOCUMENTS = {
@@ -125,7 +125,7 @@ class FakeLibrary:
             sender="Ann <ann@example.org>",
             to=["ben@example.org"],
             date="2026-02-01T09:00:00Z",
-            attachments=[schemas.AttachmentItem(filename="plan.pdf", content_type="application/pdf", size=12)],
+            attachments=[Attachment(filename="plan.pdf", content_type="application/pdf", size=12)],
             thread_id="t1",
             message_id="m1@example.org",
         )

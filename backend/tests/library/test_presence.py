@@ -22,7 +22,7 @@ from librarian.api.model_text import render
 from librarian.documents.status import unread
 from librarian.errors import NotFound
 from librarian.library import Librarian
-from librarian.models import Deadline, Progress
+from librarian.models import Progress
 
 ROTATE = "# Tokens\n\nCall rotate to rotate a token.\n"
 
@@ -125,7 +125,7 @@ def test_a_document_that_is_read_is_marked_stale_or_told_as_gone(library: Librar
     read = library.get_document("app/en/tokens.md")
     assert (read.stale, "Twice" in read.content) == (True, False)
     assert "The file has changed since it was read" in render(read)
-    assert "The file has changed" in resource(library, "librarian://docs/app/en/tokens.md", Deadline()).text
+    assert "The file has changed" in resource(library, "librarian://docs/app/en/tokens.md").text
     page.unlink()
     with pytest.raises(NotFound, match=r"deleted or moved since it was indexed.* same text is in 'app/copy/tokens.md'"):
         library.get_document("app/en/tokens.md")

@@ -21,7 +21,7 @@ from pgvector import HalfVector
 from librarian import bootstrap
 from librarian.bootstrap import (
     chroma_child,
-    embedder_for_questions,
+    embedder_of,
     model_key,
     qdrant,
     reranker_of,
@@ -30,7 +30,7 @@ from librarian.bootstrap import (
     storage,
 )
 from librarian.embeddings.onnx import OnnxEmbedder
-from librarian.embeddings.query_cache import CachedEmbedder, QueryVectors
+from librarian.embeddings.query_cache import CachedEmbedder
 from librarian.errors import LibrarianError
 from librarian.library import Librarian
 from librarian.search.options import SearchOptions
@@ -79,7 +79,7 @@ def test_a_question_is_embedded_on_half_of_the_threads_and_at_least_one(
     threads: int, of_a_question: int, model: str
 ) -> None:
     settings = Settings.load(None, environ={}, overrides={"embeddings.threads": threads, "docs.root_path": "/nowhere"})
-    embedder = cast(CachedEmbedder, embedder_for_questions(settings, QueryVectors(1)).get())
+    embedder = cast(CachedEmbedder, embedder_of(settings).get())
     try:
         session = cast(OnnxEmbedder, embedder._embedder)._session
         assert session.get_session_options().intra_op_num_threads == of_a_question

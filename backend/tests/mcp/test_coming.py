@@ -1,9 +1,7 @@
 """A door that is made behind a server that already answers:
 
 * who comes before it is there waits for it, over every transport, and is answered as by the door itself;
-* it isn't made while others wait for an answer, unless somebody waits for it;
 * it opens however busy the others are;
-* it isn't made any more where the server ends before;
 * where it can't be made those who wait are told, the others are still answered, and the end says why.
 """
 
@@ -18,7 +16,6 @@ import httpx
 import pytest
 from mcp import Client
 
-from librarian.api import lazy_mcp
 from librarian.api.calls import Calls
 from librarian.api.lazy_mcp import LazyMcpServer
 from librarian.api.mcp_transports import McpServer
@@ -98,41 +95,7 @@ def test_lines_wait_for_the_door_and_calls_are_counted(making: Making) -> None:
     run(body())
 
 
-def test_it_is_not_made_while_others_wait_unless_somebody_waits_for_it(
-    making: Making, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lazy_mcp, "LATEST_S", PATIENCE_S)
-
-    async def body() -> None:
-        door, answered, looks = LazyMcpServer(making), threading.Event(), asyncio.Queue[None]()
-        making.may.set()
-
-        class Subscriptions(Calls):
-            @property
-            def pending(self) -> int:
-                looks.put_nowait(None)
-                return super().pending
-
-        door.calls = Subscriptions()
-
-        def slow() -> bool:
-            return answered.wait(PATIENCE_S)
-
-        other = asyncio.create_task(door.calls.run(slow))
-        async with door.run():
-            for _ in range(3):
-                await looks.get()
-            assert not making.asked.is_set()
-            async with line_pair(door):
-                assert await asyncio.to_thread(making.asked.wait, PATIENCE_S)
-            answered.set()
-            assert await other
-
-    run(body())
-
-
-def test_it_opens_though_no_further_call_may_wait(making: Making, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy_mcp, "LATEST_S", 0.0)
+def test_it_opens_though_no_further_call_may_wait(making: Making) -> None:
     making.may.set()
 
     async def body() -> None:
@@ -151,17 +114,6 @@ def test_it_opens_though_no_further_call_may_wait(making: Making, monkeypatch: p
             assert await other
 
     run(body())
-
-
-def test_it_is_not_made_where_the_server_ends_before(making: Making) -> None:
-    async def body() -> None:
-        door = LazyMcpServer(making)
-        async with door.run():
-            pass
-        assert door.streams == 0
-
-    run(body())
-    assert not making.asked.is_set()
 
 
 async def told_nothing(door: LazyMcpServer) -> None:

@@ -19,6 +19,7 @@ from librarian.api.library_handle import LibraryHandle
 from librarian.api.model_text import render
 from librarian.api.tools import build_tools, links_of
 from librarian.errors import SetupError
+from librarian.models import Attachment
 from librarian.schemas import TOOLSETS, ResultLimits, output_schema
 from tests.api.fake_library import FakeLibrary, result, search_answer
 
@@ -284,7 +285,7 @@ def test_a_truncated_document_says_where_to_go_on() -> None:
 
 def test_a_conversation_tells_who_got_a_mail_what_came_with_it_and_where_its_subject_is_another() -> None:
     said = FakeLibrary().get_thread("t1")
-    part = schemas.AttachmentItem(filename="plan.pdf", content_type="application/pdf", size=512)
+    part = Attachment(filename="plan.pdf", content_type="application/pdf", size=512)
     more = {"subject": "Re: Delay", "to": ["Bob <b@x.org>", "team@x.org"], "cc": ["Cleo <c@x.org>"]}
     answer = said.emails[0].model_copy(update={**more, "attachments": [part]})
     text = render(said.model_copy(update={"emails": [*said.emails, answer]}))
@@ -299,8 +300,8 @@ def test_links_are_one_for_each_place_and_at_most_ten() -> None:
     hits = [result(rank, f"ray/core/{rank}.md", relevance_score=1.2) for rank in range(1, 15)]
     links = links_of(search_answer([*hits, hits[0]]))
     assert len(links) == 10
-    assert [link.name for link in links] == [f"ray/core/{rank}.md" for rank in range(1, 11)]
-    assert {link.priority for link in links} == {1.0}
+    assert [link["name"] for link in links] == [f"ray/core/{rank}.md" for rank in range(1, 11)]
+    assert {link["annotations"]["priority"] for link in links} == {1.0}
     assert links_of(FakeLibrary().list_products()) == ()
 
 
