@@ -1,4 +1,4 @@
-"""Bytes to text: a byte order mark, strict UTF-8, UTF-16 by its zero bytes, UTF-8 with a few damaged bytes, chardet."""
+"""Bytes to text: strict UTF-8, UTF-8 with a few damaged bytes, else what chardet finds."""
 
 from __future__ import annotations
 
@@ -8,30 +8,17 @@ from dataclasses import dataclass
 
 from ..errors import SourceError
 
-_BOMS: tuple[tuple[bytes, str], ...] = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
+#: The byte order marks of encodings that need one; UTF-16's begins UTF-32's.
+_MARKED = {
+    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}
 
 #: First bytes of formats that people rename to .txt or .md by mistake.
 _BINARY_SIGNATURES: tuple[bytes, ...] = (
-    b"\x7fELF",
-    b"PK\x03\x04",
-    b"%PDF-",
-    b"\x89PNG\r\n",
-    b"\xff\xd8\xff",
-    b"GIF8",
-    b"\x1f\x8b\x08",
-    b"BZh9",
-    b"\xfd7zXZ\x00",
-    b"7z\xbc\xaf\x27\x1c",
-    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
-    b"SQLite format 3\x00",
-    b"\xca\xfe\xba\xbe",
-)
+    b"\x7fELF", b"PK\x03\x04", b"%PDF-", b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"\x1f\x8b\x08", b"BZh9",
+    b"\xfd7zXZ\x00", b"7z\xbc\xaf\x27\x1c", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"SQLite format 3\x00", b"\xca\xfe\xba\xbe",
+)  # fmt: skip
 
 #: Encodings that hold all of another, and are used where that one is named.
 _SUPERSETS = {
@@ -48,8 +35,6 @@ _SAMPLE = 65_536  #: bytes looked at when guessing
 _MAX_CONTROL_SHARE = 0.05  #: of the sample; text has tabs, newlines, form feeds and the odd escape sequence
 _CONTROLS = bytes(set(range(32)) - {9, 10, 11, 12, 13, 27}) + b"\x7f"
 _MAX_STRAY_SHARE = 0.05  #: zero bytes that stray into a text; of what isn't one there are more
-_MAX_LETTER_SHARE = 0.15  #: bytes outside ASCII of a Western text; half of them are in ideographs as UTF-16
-_PLAIN = bytes({9, 10, 13, *range(32, 127)})
 _NEWLINES = re.compile(r"\r\n?")
 #: What no text holds: control characters of ISO 8859, and what can't be decoded.
 _STRANGE = re.compile("[\x80-\x84\x86-\x9f\ufffd]")
@@ -69,17 +54,16 @@ class Decoded:
 
 def decode(data: bytes, name: str) -> Decoded:
     """Decode a text file. Raises `SourceError(reason="binary")` for what isn't text; `name` is for its message."""
-    for mark, encoding in _BOMS:
-        if data.startswith(mark):
-            return _decoded(data[len(mark) :].decode(encoding, "replace"), encoding, 1.0)
     if data.startswith(_BINARY_SIGNATURES):
         raise _binary(name)
     sample = data[:_SAMPLE]
+    for encoding, marks in _MARKED.items():
+        if data.startswith(marks):
+            return _decoded(data.decode(encoding, "replace"), encoding, 1.0)
     if b"\0" in sample:
-        few = sample.count(0) <= len(sample) * _MAX_STRAY_SHARE
-        if not (few and _is_narrow(sample.replace(b"\0", b""))) and (wide := _wide(sample)):
+        if wide := _wide(sample):
             return _decoded(data.decode(wide, "replace"), wide, 0.9)
-        if not few:
+        if sample.count(0) > len(sample) * _MAX_STRAY_SHARE:
             raise _binary(name)
         data, sample = data.replace(b"\0", b""), sample.replace(b"\0", b"")
     if len(sample.translate(None, _CONTROLS)) < len(sample) * (1 - _MAX_CONTROL_SHARE):
@@ -90,6 +74,15 @@ def decode(data: bytes, name: str) -> Decoded:
         except UnicodeDecodeError:
             pass
     return _guess(data)
+
+
+def _wide(sample: bytes) -> str:
+    """UTF-16 or UTF-32, empty if neither fits: most of their zero bytes stand at odd places, or most at even ones."""
+    import chardet
+
+    found = str(chardet.detect(sample)["encoding"])
+    zeros = sorted((sample[::2].count(0), sample[1::2].count(0)))
+    return found if found.startswith("utf-32") or (found.startswith("utf-16") and 10 * zeros[0] <= zeros[1]) else ""
 
 
 def _guess(data: bytes) -> Decoded:
@@ -121,35 +114,6 @@ def _guess(data: bytes) -> Decoded:
         if not _STRANGE.search(text) and 4 * len(_MIXED.findall(text)) <= letters:
             return _decoded(text, encoding, round(min(1.0, float(one["confidence"] or 0.01)), 2))
     return _decoded(data.decode("cp1252", "replace"), "cp1252", 0.01)
-
-
-def _is_narrow(sample: bytes) -> bool:
-    """Whether bytes without zeros are mostly ASCII, or UTF-8."""
-    if len(sample.translate(None, _PLAIN)) <= len(sample) * _MAX_LETTER_SHARE:
-        return True
-    try:
-        return bool(codecs.getincrementaldecoder("utf-8")().decode(sample))  # whose last letter may be cut off
-    except UnicodeDecodeError:
-        return False
-
-
-def _wide(sample: bytes) -> str | None:
-    """UTF-16 or UTF-32 by where the zero bytes stand, None if neither fits."""
-    usable = sample[: len(sample) // 4 * 4] or sample[: len(sample) // 2 * 2]
-    shares = [usable[place::4].count(0) * 4 / max(4, len(usable)) for place in range(4)]
-    even, odd = usable[::2].count(0), usable[1::2].count(0)
-    candidates = ["utf-32-be"] * (min(shares[:2]) > 0.9) + ["utf-32-le"] * (min(shares[2:]) > 0.9)
-    if min(even, odd) * 10 <= max(even, odd):
-        candidates.append("utf-16-be" if even > odd else "utf-16-le")
-    for encoding in candidates:
-        try:
-            text = usable.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        strange = sum(not (char.isprintable() or char.isspace()) for char in text)
-        if strange <= len(text) * _MAX_CONTROL_SHARE:
-            return encoding
-    return None
 
 
 def _decoded(text: str, encoding: str, confidence: float) -> Decoded:
