@@ -763,7 +763,7 @@ def _background_learning(
         engine,
         held.catalog,
         complete=complete,
-        basis=lambda: "|".join(
+        fingerprint=lambda: "|".join(
             [indexer.model(), fusion, str(engine.weights), __version__, *adapter_training.fingerprints()]
         ),
         scale=fusion,
