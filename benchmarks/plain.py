@@ -153,8 +153,25 @@ class PlainPipeline:
         return sorted(points, key=lambda place: (-points[place], place))
 
 
+def table(reports: Sequence[Any]) -> str:
+    """The reports as a Markdown table, a row per mode."""
+    from librarian.evaluation.metrics import MEASURES
+
+    names = list(MEASURES)
+    rows = [
+        f"| mode | {' | '.join(names)} | p50 ms | p95 ms | p against {reports[0].mode} (nDCG@10) |",
+        f"|---|{'---|' * (len(names) + 3)}",
+    ]
+    for report in reports:
+        cells = [f"{m.mean:.3f} [{m.low:.3f}–{m.high:.3f}]" for m in (report.measures[name] for name in names)]
+        p = report.measures[names[0]].p
+        cells += [f"{report.p50_ms:.1f}", f"{report.p95_ms:.1f}", "—" if p is None else f"{p:.4f}"]
+        rows.append(f"| {report.mode} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
 def main() -> None:
-    from librarian.evaluation.evaluate import evaluate, table
+    from librarian.evaluation.evaluate import evaluate
     from librarian.evaluation.judgments import load
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

@@ -601,7 +601,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         engine,
         catalog,
         complete=complete,
-        basis=lambda: "|".join(
+        fingerprint=lambda: "|".join(
             [indexer.model(), options.fusion, str(engine.weights), __version__, *adapter_training.fingerprints()]
         ),
         scale=options.fusion,

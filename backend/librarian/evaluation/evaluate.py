@@ -65,21 +65,6 @@ def _measured(own: Sequence[float], first: Sequence[float] | None) -> Measured:
     return Measured(mean, low, high, mean - sum(first) / len(first), randomisation(own, first))
 
 
-def table(reports: Sequence[ModeReport]) -> str:
-    """The reports as a Markdown table, a row per mode."""
-    names = list(MEASURES)
-    rows = [
-        f"| mode | {' | '.join(names)} | p50 ms | p95 ms | p against {reports[0].mode} (nDCG@10) |",
-        f"|---|{'---|' * (len(names) + 3)}",
-    ]
-    for report in reports:
-        cells = [f"{m.mean:.3f} [{m.low:.3f}–{m.high:.3f}]" for m in (report.measures[name] for name in names)]
-        p = report.measures[names[0]].p
-        cells += [f"{report.p50_ms:.1f}", f"{report.p95_ms:.1f}", "—" if p is None else f"{p:.4f}"]
-        rows.append(f"| {report.mode} | {' | '.join(cells)} |")
-    return "\n".join(rows)
-
-
 def as_dict(reports: Sequence[ModeReport]) -> dict[str, object]:
     """The reports without the figures of single questions, for JSON."""
     return {

@@ -106,9 +106,7 @@ class BackgroundLearning:
 
     def _run(self) -> None:
         while not self._ended.is_set():
-            trained = [
-                self._trained(training) for training in self._trainings
-            ]  # one that fails keeps none from the others
+            trained = [self._trained(training) for training in self._trainings]  # all, though one may fail
             self._failed = 0 if all(trained) else self._failed + 1
             with self._changed:
                 self._changed.notify_all()

@@ -22,7 +22,7 @@ from ..search.ranker import ABROAD
 from ..storage.base import Catalog
 from . import own_questions
 
-#: Shares of the foreign questions below which an answer is "unlikely", and above which it is "yes". The library's own
+#: Shares of the unrelated questions below which an answer is "unlikely", and above which it is "yes". The library's own
 #: headings hold the fit back: these shares of them bound the two from above.
 UNLIKELY_AT, YES_AT = 0.3, 0.95
 OWN_UNLIKELY, OWN_YES = 0.05, 0.25
@@ -39,9 +39,9 @@ class Fit:
 
     curves: Mapping[str, Curve]
     own: int  #: questions of the library
-    foreign: int
+    negative: int
     own_unlikely: float  #: share of the library's held out questions that came out `unlikely`
-    foreign_yes: float  #: share of held out foreign questions that came out `yes`
+    negative_yes: float  #: share of held out unrelated questions that came out `yes`
 
     def calibration(self) -> Calibration:
         """The shipped calibration with these curves in place of its own."""
@@ -51,9 +51,9 @@ class Fit:
     def note(self) -> str:
         """One sentence for the status."""
         return (
-            f"answerable: fitted to this library on {self.own} of its headings and {self.foreign} foreign questions; "
-            f"of those held out, {self.own_unlikely:.0%} of the headings came out unlikely and {self.foreign_yes:.0%} "
-            "of the foreign ones yes."
+            f"answerable: fitted to this library on {self.own} of its headings and {self.negative} unrelated "
+            f"questions; of those held out, {self.own_unlikely:.0%} of the headings came out unlikely and "
+            f"{self.negative_yes:.0%} of the unrelated ones yes."
         )
 
     def as_json(self) -> str:
@@ -70,19 +70,19 @@ class Fit:
             return None
 
 
-#: Share of the documents from which on a language's foreign questions are asked.
+#: Share of the documents from which on a language's unrelated questions are asked.
 MAIN_SHARE = 0.2
 
 
 @cache
-def foreign_questions(language: str = "en") -> tuple[str, ...]:
+def negative_queries(language: str = "en") -> tuple[str, ...]:
     """The shipped questions that most libraries don't answer; in English where there are none in a language."""
     data = json.loads(files(__package__).joinpath("negative_queries.json").read_text("utf-8"))
     return tuple(data["translated"].get(language) or data["questions"])
 
 
 def main_languages(documents: Mapping[str, int]) -> tuple[str, ...]:
-    """The languages that a library's foreign questions are in, most frequent first; `documents` by language.
+    """The languages that a library's unrelated questions are in, most frequent first; `documents` by language.
 
     >>> main_languages({"ja": 90, "": 5, "de": 5}), main_languages({"en": 40, "ja": 60}), main_languages({"": 3})
     (('ja',), ('ja', 'en'), ('en',))
@@ -95,38 +95,38 @@ def main_languages(documents: Mapping[str, int]) -> tuple[str, ...]:
     )
 
 
-def curve(own: Sequence[float], foreign: Sequence[float]) -> Curve:
+def curve(own: Sequence[float], negative: Sequence[float]) -> Curve:
     """The curve that gives `unlikely_below` and `yes_from` at the sums which the constants above name.
 
     >>> fitted = curve([10.0, 11.0, 12.0, 13.0], [2.0, 3.0, 4.0])
-    >>> round(fitted(2.6), 2), round(fitted(3.9), 2)  # three tenths and nineteen twentieths of the foreign sums
+    >>> round(fitted(2.6), 2), round(fitted(3.9), 2)  # three tenths and nineteen twentieths of the negative sums
     (0.2, 0.7)
     """
     usual = Calibration()
-    low = min(np.quantile(foreign, UNLIKELY_AT), np.quantile(own, OWN_UNLIKELY))
-    high = min(np.quantile(foreign, YES_AT), np.quantile(own, OWN_YES))
+    low = min(np.quantile(negative, UNLIKELY_AT), np.quantile(own, OWN_UNLIKELY))
+    high = min(np.quantile(negative, YES_AT), np.quantile(own, OWN_YES))
     high = max(high, low * 1.05, low + 1e-3)  # where the two can't be told apart: a steep curve, nearly a threshold
     steps = _logit(usual.yes_from) - _logit(usual.unlikely_below)
     slope = steps / float(high - low)
     return Curve(float(low) - _logit(usual.unlikely_below) / slope, slope)
 
 
-def fit(own: Sums, foreign: Sums) -> Fit | None:
+def fit(own: Sums, negative: Sums) -> Fit | None:
     """Curves for every scale that both were asked on; None where the library has too few questions of its own.
 
     The error rates are of the last scale, whose curve is fitted again on every other question and tried on the rest.
     """
-    scales = [scale for scale in own if scale in foreign and len(own[scale]) >= FEWEST and len(foreign[scale])]
+    scales = [scale for scale in own if scale in negative and len(own[scale]) >= FEWEST and len(negative[scale])]
     if not scales:
         return None
     last, usual = scales[-1], Calibration()
-    held = curve(own[last][::2], foreign[last][::2])
+    held = curve(own[last][::2], negative[last][::2])
     missed = [held(total) < usual.unlikely_below for total in own[last][1::2]]
-    fooled = [held(total) >= usual.yes_from for total in foreign[last][1::2]]
+    fooled = [held(total) >= usual.yes_from for total in negative[last][1::2]]
     return Fit(
-        {scale: curve(own[scale], foreign[scale]) for scale in scales},
+        {scale: curve(own[scale], negative[scale]) for scale in scales},
         len(own[last]),
-        len(foreign[last]),
+        len(negative[last]),
         sum(missed) / len(missed),
         sum(fooled) / max(1, len(fooled)),
     )
@@ -137,7 +137,7 @@ def _logit(share: float) -> float:
 
 
 KEY = "calibration"
-#: Smaller libraries keep the shipped curves: what few pages say about foreign questions is chance.
+#: Smaller libraries keep the shipped curves: what few pages say about unrelated questions is chance.
 MIN_PASSAGES = 200
 OWN_ASKED = 60
 
@@ -147,7 +147,7 @@ class CalibrationTraining:
 
     Args:
         complete: whether every passage is embedded.
-        basis: names what sums depend on besides the library: model, fusion, weights.
+        fingerprint: names what sums depend on besides the library: model, fusion, weights.
         scale: of hybrid's sums.
         by_meaning: whether the library has embeddings; without, keyword search alone is calibrated.
         adapted: whether a query adapter is in use: questions of held-out pages are asked then.
@@ -160,7 +160,7 @@ class CalibrationTraining:
         catalog: Catalog,
         *,
         complete: Callable[[], bool],
-        basis: Callable[[], str],
+        fingerprint: Callable[[], str],
         scale: str,
         by_meaning: bool,
         adapted: Callable[[], bool] = lambda: False,
@@ -169,7 +169,7 @@ class CalibrationTraining:
         self._engine = engine
         self._catalog = catalog
         self._complete = complete
-        self._given = basis
+        self._given = fingerprint
         self._modes: dict[str, Mode] = {"keyword": "keyword"}
         if by_meaning:
             self._modes |= {"semantic": "semantic", scale: "hybrid"}
@@ -185,19 +185,19 @@ class CalibrationTraining:
     def due(self) -> bool:
         """Whether the library is complete, large enough and not what it was at the last fit."""
         with self._catalog.read() as reader:
-            basis, fitted = reader.meta(f"{KEY} basis"), reader.meta(f"{KEY} passages", "0")
+            fingerprint, fitted = reader.meta(f"{KEY} fingerprint"), reader.meta(f"{KEY} passages", "0")
             passages = reader.count().chunks
         if passages < MIN_PASSAGES or not self._complete():
             return False
-        return basis != self._basis() or own_questions.is_another(passages, int(fitted))
+        return fingerprint != self._fingerprint() or own_questions.is_another(passages, int(fitted))
 
     def take_up(self) -> None:
         """Use what was fitted, here or by another server of the same library, where that isn't in use yet."""
         with self._catalog.read() as reader:
-            kept = reader.meta(KEY)
-            if kept != self._taken_up and reader.meta(f"{KEY} basis") == self._basis():
-                self._use(Fit.of_json(kept))
-                self._taken_up = kept
+            stored = reader.meta(KEY)
+            if stored != self._taken_up and reader.meta(f"{KEY} fingerprint") == self._fingerprint():
+                self._use(Fit.of_json(stored))
+                self._taken_up = stored
 
     def renew(self) -> Fit | None:
         """Ask all questions now, and use and keep what they say. None where the library has too few headings."""
@@ -206,13 +206,13 @@ class CalibrationTraining:
         headings = own_questions.of_headings(self._documents())
         headings = own_questions.untaught(headings) if self._adapted() else headings
         own = [one.judged.text for one in own_questions.sample(headings, OWN_ASKED)]
-        foreign = [text for language in self._languages() for text in foreign_questions(language)]
-        asked = (own, list(dict.fromkeys(foreign)))
+        negative = [text for language in self._languages() for text in negative_queries(language)]
+        asked = (own, list(dict.fromkeys(negative)))
         fitted = fit(*(self._sums(questions) for questions in asked))
         self._taken_up = fitted.as_json() if fitted else ""
         self._catalog.set_meta(KEY, self._taken_up)
         self._catalog.set_meta(f"{KEY} passages", str(passages))
-        self._catalog.set_meta(f"{KEY} basis", self._basis())
+        self._catalog.set_meta(f"{KEY} fingerprint", self._fingerprint())
         self._use(fitted)
         return fitted
 
@@ -222,7 +222,7 @@ class CalibrationTraining:
         columns = self._catalog.columns()
         return main_languages(Counter(columns.tally("document").languages) + Counter(columns.tally("email").languages))
 
-    def _basis(self) -> str:
+    def _fingerprint(self) -> str:
         """Names what the fit depends on besides the number of passages."""
         parts = [self._given(), str(UNLIKELY_AT), str(YES_AT)]
         languages = self._languages()

@@ -29,7 +29,7 @@ from .own_questions import OwnQuestion
 TEMPERATURE = 0.05  #: of the softmax: cosines that differ by this much differ by e in probability
 #: Weight of the matrix's squared length, halved; from `MANY` examples on, and more where they are fewer.
 RIDGE, MANY = 0.05, 600
-KEPT = 0.6  #: share of the learned matrix that is used: with keyword search beside it, less serves all sets
+SHARE = 0.6  #: share of the learned matrix that is used: with keyword search beside it, less serves all sets
 #: Adam's (Kingma and Ba 2015), with its second rate lower, since steps are few.
 STEP, FIRST_RATE, SECOND_RATE = 0.002, 0.9, 0.99
 EPOCHS, BATCH = 8, 128
@@ -51,7 +51,7 @@ class Examples:
 def train_adapter(examples: Examples) -> Vectors:
     """The matrix M, shape (dimension, dimension): a question q becomes q + M q.
 
-    `KEPT` of one of little loss: of the mean over the second half of all steps, which wavers less than any of them
+    `SHARE` of one of little loss: of the mean over the second half of all steps, which wavers less than any of them
     (Polyak and Juditsky 1992). The same examples give the same matrix.
     """
     dimension = examples.questions.shape[1]
@@ -71,7 +71,7 @@ def train_adapter(examples: Examples) -> Vectors:
             matrix -= STEP * (first / (1 - FIRST_RATE**step)) / scale
             if step > steps // 2:
                 mean += (matrix - mean) / (step - steps // 2)
-    return KEPT * mean
+    return SHARE * mean
 
 
 def _slope(examples: Examples, chosen: Ids, matrix: Vectors) -> Vectors:
@@ -113,7 +113,7 @@ class Learned:
     held_out: int
     before: float = 0.0  #: MRR of the held-out questions without the adapter …
     after: float = 0.0  #: … and with it
-    basis: str = ""  #: the model, and how it is learned from
+    fingerprint: str = ""  #: the model, and how it is learned from
     passages: int = 0  #: of the library then
     state: str = ""  #: names the state of the library that it was learned from
 
@@ -181,48 +181,52 @@ class AdapterTraining:
 
     def due(self) -> bool:
         """Whether the library is complete and isn't what it was when it was last learned from."""
-        if self._embedder is None or not self._complete() or not (basis := self._basis()):
+        if self._embedder is None or not self._complete() or not (fingerprint := self._fingerprint()):
             return False
         with self._catalog.read() as reader:
-            kept, passages = Learned.of_json(reader.meta(KEY)), reader.count().chunks
+            record, passages = Learned.of_json(reader.meta(KEY)), reader.count().chunks
         if passages < FEWEST:
             return False
-        return kept is None or kept.basis != basis or own_questions.is_another(passages, kept.passages)
+        return (
+            record is None or record.fingerprint != fingerprint or own_questions.is_another(passages, record.passages)
+        )
 
     def take_up(self) -> None:
         """Use what was learned, here or by another server of the same library, where that isn't in use yet."""
         if self._embedder is None:
             return
         with self._catalog.read() as reader:
-            kept = Learned.of_json(reader.meta(KEY))
-            if kept is None or kept.basis != self._basis() or kept.state == self._in_use_state:
+            record = Learned.of_json(reader.meta(KEY))
+            if record is None or record.fingerprint != self._fingerprint() or record.state == self._in_use_state:
                 return
             matrix = reader.meta(f"{KEY} matrix")
-        self._use(kept, matrix)
+        self._use(record, matrix)
 
     def renew(self) -> None:
         """Learn now, and keep and use what was learned where it helps. Raises `Unavailable` where something fails."""
-        basis, model = self._basis(), self._model()
+        fingerprint, model = self._fingerprint(), self._model()
         with self._catalog.read() as reader:
             passages, generation = reader.count().chunks, reader.generation
         adapter, learned = self._learned(model)
         matrix = adapter.as_text() if adapter is not None else ""
-        kept = replace(learned, basis=basis, passages=passages, state=f"{basis}|{generation}|{passages}")
+        record = replace(
+            learned, fingerprint=fingerprint, passages=passages, state=f"{fingerprint}|{generation}|{passages}"
+        )
         self._catalog.set_meta(f"{KEY} matrix", matrix)
-        self._catalog.set_meta(KEY, kept.as_json())
-        logger.info("query adapter: %s", kept)
-        self._use(kept, matrix)
+        self._catalog.set_meta(KEY, record.as_json())
+        logger.info("query adapter: %s", record)
+        self._use(record, matrix)
 
-    def _basis(self) -> str:
+    def _fingerprint(self) -> str:
         model = self._model()
         return f"{LEARNER}|{model}" if model else ""
 
-    def _use(self, kept: Learned, matrix: str) -> None:
+    def _use(self, record: Learned, matrix: str) -> None:
         adapter = QueryAdapter.of_text(self._model(), matrix) if matrix else None
-        self._note = kept.note() if adapter is not None else ""
+        self._note = record.note() if adapter is not None else ""
         self._engine.use(adapters=[adapter] if adapter is not None else [])
         self.in_use = adapter is not None
-        self._in_use_state = kept.state
+        self._in_use_state = record.state
 
     def _learned(self, model: str) -> tuple[QueryAdapter | None, Learned]:
         learn, held = self._questions()
@@ -354,7 +358,7 @@ class _Vectors:
         for start in range(0, len(hashes), 1000):
             some = hashes[start : start + 1000]
             known = self._archive.get(self._model, some)
-            if lacking := len(some) - sum(digest in known for digest in some):
-                raise Unavailable(f"{lacking} vectors are missing.", hint="`librarian check --repair` mends that.")
+            if missing := len(some) - sum(digest in known for digest in some):
+                raise Unavailable(f"{missing} vectors are missing.", hint="`librarian check --repair` mends that.")
             found.append(np.stack([known[digest] for digest in some]).astype(np.float16))
         return np.concatenate(found)

@@ -208,7 +208,7 @@ def test_vectors_that_are_missing_are_told_and_learned_from_later(teach: Callabl
 
 def test_what_was_kept_and_cannot_be_read_is_learned_again(teach: Callable[..., Taught]) -> None:
     one = teach({"shop/api/a.md": "bcdfgkl\n"})
-    for garbage in ("", "[", "[]", '{"basis": 1}'):
+    for garbage in ("", "[", "[]", '{"fingerprint": 1}'):
         one.library.catalog.set_meta(KEY, garbage)
         adapting = one.adapting()
         adapting.take_up()

@@ -20,7 +20,7 @@ from librarian.errors import Unavailable
 from librarian.models import Query
 from librarian.search.confidence import Calibration
 from librarian.tuning.background import BackgroundLearning
-from librarian.tuning.calibration import FEWEST, CalibrationTraining, Fit, curve, fit, foreign_questions
+from librarian.tuning.calibration import FEWEST, CalibrationTraining, Fit, curve, fit, negative_queries
 
 from .library import Library
 
@@ -32,9 +32,9 @@ def test_strangers_are_told_from_the_librarys_own_questions() -> None:
     foreign = [4 + place / 10 for place in range(40)]
     found = fit({"keyword": own, "learned": own}, {"keyword": foreign, "learned": foreign})
     assert found is not None
-    assert (found.own, found.foreign) == (40, 40)
+    assert (found.own, found.negative) == (40, 40)
     assert found.own_unlikely == 0
-    assert found.foreign_yes <= 0.15
+    assert found.negative_yes <= 0.15
     calibration = found.calibration()
     answers = [calibration.answerable(calibration.relevance("learned", total)) for total in (4, 6.5, 14)]
     assert answers == ["unlikely", "unknown", "yes"]
@@ -66,7 +66,7 @@ def test_a_fit_survives_being_kept_as_text() -> None:
 
 
 def test_foreign_questions_are_many_and_each_its_own() -> None:
-    questions = foreign_questions()
+    questions = negative_queries()
     assert len(questions) >= 50
     assert len(set(questions)) == len(questions)
 
@@ -77,7 +77,7 @@ def test_a_library_with_too_few_headings_to_fit_keeps_the_shipped_curves_for_goo
         engine,
         manual.catalog,
         complete=lambda: True,
-        basis=lambda: "",
+        fingerprint=lambda: "",
         scale="learned",
         by_meaning=False,
         ended=threading.Event(),
@@ -105,7 +105,7 @@ def test_it_outlives_a_moment_in_which_the_catalog_cannot_be_read(
         manual.engine(),
         manual.catalog,
         complete=complete,
-        basis=lambda: "",
+        fingerprint=lambda: "",
         scale="learned",
         by_meaning=False,
         ended=ended,

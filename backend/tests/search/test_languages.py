@@ -19,7 +19,7 @@ from librarian.models import MANY, Deadline, ModelSpec, Query, Vector
 from librarian.search.query_expansion import QueryExpansion
 from librarian.search.ranker import ABROAD, LinearRanker, shipped
 from librarian.text.analyzer import StandardAnalyzer
-from librarian.tuning.calibration import CalibrationTraining, foreign_questions
+from librarian.tuning.calibration import CalibrationTraining, negative_queries
 
 from .library import Library, TopicEmbedder
 
@@ -96,13 +96,13 @@ def test_meaning_alone_neither_vouches_nor_denies_in_a_foreign_language(haus: Li
     "language", ["de", "ja", "zh", "ko", "ru", "uk", "ar", "fa", "he", "tr", "pl", "vi", "id", "hi"]
 )
 def test_foreign_questions_are_in_the_language_they_are_said_to_be(language: str) -> None:
-    questions = foreign_questions(language)
+    questions = negative_queries(language)
     assert len(questions) == len(set(questions)) == 16
     assert StandardAnalyzer().detect("\n".join(questions)) == language
 
 
 def test_a_language_without_foreign_questions_is_asked_in_english() -> None:
-    assert foreign_questions("xx") == foreign_questions("en") == foreign_questions()
+    assert negative_queries("xx") == negative_queries("en") == negative_queries()
 
 
 class Unasked:
@@ -139,12 +139,12 @@ def test_a_library_is_calibrated_with_foreign_questions_in_its_language(
         library.engine(rewriting=QueryExpansion(model)),
         library.catalog,
         complete=lambda: True,
-        basis=lambda: "",
+        fingerprint=lambda: "",
         scale="learned",
         by_meaning=True,
         ended=threading.Event(),
     )
     found = fitting.renew()
     assert found is not None
-    assert found.foreign == len(foreign_questions("de"))
+    assert found.negative == len(negative_queries("de"))
     assert not model.asked

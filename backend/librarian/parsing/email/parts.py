@@ -22,25 +22,15 @@ _FOR_PROGRAMS = _CARDS | {"text/calendar", "text/rfc822-headers", "text/rtf"}
 #: Reports of mail servers in lines of text: why a mail didn't arrive is often said there alone.
 _REPORTS = frozenset({"message/delivery-status", "message/disposition-notification", "message/feedback-report"})
 #: The extension that files of a content type have.
+_OFFICE = "application/vnd.openxmlformats-officedocument."
 _EXTENSIONS = {
-    "application/epub+zip": ".epub",
-    "application/json": ".json",
-    "application/pdf": ".pdf",
-    "application/rtf": ".rtf",
-    "application/vnd.ms-outlook": ".msg",
-    "application/vnd.oasis.opendocument.text": ".odt",
-    "application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx",
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
-    "application/xhtml+xml": ".xhtml",
-    "message/rfc822": ".eml",
-    "text/csv": ".csv",
-    "text/html": ".html",
-    "text/markdown": ".md",
-    "text/plain": ".txt",
-    "text/rtf": ".rtf",
-    "text/tab-separated-values": ".tsv",
-}
+    "application/epub+zip": ".epub", "application/json": ".json", "application/pdf": ".pdf",
+    "application/rtf": ".rtf", "application/vnd.ms-outlook": ".msg", "application/xhtml+xml": ".xhtml",
+    "application/vnd.oasis.opendocument.text": ".odt", f"{_OFFICE}presentationml.presentation": ".pptx",
+    f"{_OFFICE}spreadsheetml.sheet": ".xlsx", f"{_OFFICE}wordprocessingml.document": ".docx",
+    "message/rfc822": ".eml", "text/csv": ".csv", "text/html": ".html", "text/markdown": ".md",
+    "text/plain": ".txt", "text/rtf": ".rtf", "text/tab-separated-values": ".tsv",
+}  # fmt: skip
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]*={0,2}[ \t]*\r?(?:\n|\Z))*")
 _ENCODED = re.compile(r"^[ \t]*[A-Za-z0-9+/]{40}", re.M)  #: so long that nobody writes it as a footer
 #: A link that a program parted by a blank that is none of it; between words it leaves two (RFC 3676, 4.1, DelSp).
