@@ -55,9 +55,7 @@ class TorchEmbedder:
         self._model.max_seq_length = min(spec.max_tokens, int(self._model.max_seq_length or spec.max_tokens))
         width = int(self._model.get_sentence_embedding_dimension())
         limit = self._model.max_seq_length
-        if (
-            not spec.dimension
-        ):  # no row of the table: its files name the instructions, as `read_spec` reads them for ONNX
+        if not spec.dimension:  # its files name the instructions, as `read_spec` reads them for ONNX
             query, passage = prompts_of(self._model.prompts)
             spec = replace(spec, query_prefix=query, passage_prefix=passage)
         self.spec = replace(spec, dimension=width, max_tokens=limit)

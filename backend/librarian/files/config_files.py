@@ -18,20 +18,16 @@ from typing import Any, Final, Literal, NamedTuple
 from ..errors import SetupError
 from .writing import write_whole
 
+#: Names of a configuration file in a folder; the first one that exists is used.
 NAMES: Final = ("librarian.json", "config.json")
-"""Names of a configuration file in a folder; the first one that exists is used."""
 
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
+#: The checkout that the program runs from; for an installed package, the folder of the package.
 REPOSITORY: Final = _PACKAGE.parents[1] if _PACKAGE.parent.name == "backend" else _PACKAGE
-"""The checkout that the program runs from; for an installed package, the folder of the package."""
-
-DEFAULT_INDEX: Final = ".librarian"
-"""Default of `index.path`."""
-
+DEFAULT_INDEX: Final = ".librarian"  #: default of `index.path`
 TRUST_FILE: Final = "trusted.json"
-
+#: Variables with a `NAME_FILE` variant, which names a file that holds the value.
 SECRETS: Final = ("DATABASE_URL", "MCP_AUTH_TOKEN", "OPENAI_API_KEY", "QDRANT_URL")
-"""Variables with a `NAME_FILE` variant, which names a file that holds the value."""
 
 Kind = Literal["named", "trusted", "user", "repository", "none"]
 
@@ -63,18 +59,18 @@ class Configuration(NamedTuple):
 
 def user_config_folder() -> Path:
     """The user's configuration folder: `$XDG_CONFIG_HOME/librarian`, else `~/.config/librarian`."""
-    return _xdg_folder("XDG_CONFIG_HOME", ".config")
+    return _xdg_folder("XDG_CONFIG_HOME", "~/.config")
 
 
 def user_data_folder() -> Path:
     """The user's data folder: `$XDG_DATA_HOME/librarian`, else `~/.local/share/librarian`."""
-    return _xdg_folder("XDG_DATA_HOME", os.path.join(".local", "share"))
+    return _xdg_folder("XDG_DATA_HOME", "~/.local/share")
 
 
 def _xdg_folder(variable: str, default: str) -> Path:
     base = os.environ.get(variable, "")
     # The specification of these variables says that relative paths are invalid.
-    return Path(base if os.path.isabs(base) else os.path.join(os.path.expanduser("~"), default), "librarian")
+    return Path(base if os.path.isabs(base) else os.path.expanduser(default), "librarian")
 
 
 def absolute(path: Path | str, folder: Path) -> Path:

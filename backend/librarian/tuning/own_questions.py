@@ -32,9 +32,10 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _FEWEST_WORDS, _MOST_WORDS = 2, 14
 _HELD_OUT = 4  #: one page of so many
 _CHANGED = 0.2  #: once it has grown or shrunk by this share, a library asks itself other questions
-#: A version in a folder's name: *v1.28*, *2.x*, *release-3*, *latest*.
-_VERSION = re.compile(r"v?\d+(?:\.(?:\d+|x))*|\b(?:latest|stable|current|main|master|dev|next|lts)\b", re.I)
-_MOST_EDITIONS = 50  #: more pages of one title in numbered folders are tickets, say, not versions of a manual
+#: A version in a folder's name: *v1*, *1.28*, *2.x*, *latest*; a number alone may be a ticket's or a step's.
+_VERSION = re.compile(
+    r"\bv\d+(?:\.\d+)*|\d+(?:\.(?:\d+|x))+|\b(?:latest|stable|current|main|master|dev|next|lts)\b", re.I
+)
 _COMMON_WORDS = """
 overview introduction summary usage example examples prerequisites installation options see also what is next steps
 before you begin cleaning up cleanup related resources references further reading notes note
@@ -113,19 +114,16 @@ def of_headings(documents: Iterable[Document]) -> list[OwnQuestion]:
 
 
 class _Editions:
-    """Which documents are one page in several versions: those that have their title and half of their headings in
-    common, and whose paths differ by versions in folders' names alone.
+    """Which documents are one page in several versions: those of one title whose paths differ by versions in folders'
+    names alone.
     """
 
     def __init__(self, documents: Iterable[Document]) -> None:
-        namesakes: dict[tuple[str, str, str], list[Document]] = {}
+        alike: dict[tuple[str, str, str], list[str]] = {}
         for document in documents:
             folder, _, name = document.file_path.rpartition("/")
-            namesakes.setdefault((_VERSION.sub("#", folder), name, document.title), []).append(document)
-        self._paths: dict[str, list[str]] = {}
-        for alike in namesakes.values():
-            if 1 < len(alike) <= _MOST_EDITIONS:
-                self._paths.update(_in_common(sorted(alike, key=lambda document: document.file_path)))
+            alike.setdefault((_VERSION.sub("#", folder), name, document.title), []).append(document.file_path)
+        self._paths = {min(paths): sorted(paths) for paths in alike.values() if len(paths) > 1}
         self._first = {path: first for first, paths in self._paths.items() for path in paths}
 
     def first(self, path: str) -> str:
@@ -135,20 +133,6 @@ class _Editions:
     def of(self, pages: Iterable[str]) -> dict[str, str]:
         """Every edition's path of those of these pages that have several, with the page."""
         return {path: page for page in pages for path in self._paths.get(page, ())}
-
-
-def _in_common(documents: Iterable[Document]) -> dict[str, list[str]]:
-    """The paths of pages with several editions, by the first of each."""
-    pages: list[tuple[frozenset[str], list[str]]] = []
-    for document in documents:
-        own = frozenset(heading.text for heading in document.headings)
-        for headings, paths in pages:
-            if own & headings and 2 * len(own & headings) >= len(own | headings):
-                paths.append(document.file_path)
-                break
-        else:
-            pages.append((own, [document.file_path]))
-    return {paths[0]: paths for _, paths in pages if len(paths) > 1}
 
 
 def is_another(passages: int, before: int) -> bool:

@@ -11,6 +11,8 @@ import email
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Literal
 
 from ...errors import SourceError
 from ...models import ATTACHMENT_HEADING, Block, Document, Excluded, Heading, SourceFile
@@ -177,29 +179,18 @@ def _tidied(data: bytes) -> bytes:
 
 def _blocks(text: str) -> Iterator[Block]:
     """Runs of lines of one kind: paragraphs, lists, tables, and quotes by their depth."""
-    offset, start, kind, depth, end, rows = 0, -1, "", 0, 0, 0
-    for line in [*text.split("\n"), ""]:
-        here, quoted = _kind_of(line)
-        if start >= 0 and (here != kind or quoted != depth):
-            yield _block(text, kind, start, end, rows)
-            start = -1
-        if here:
-            if start < 0:
-                start, kind, depth, rows = offset, here, quoted, 0
-            rows += 1
-            end = offset + len(line)
-        offset += len(line) + 1
-    if start >= 0:
-        yield _block(text, kind, start, end, rows)
+    offset = 0
+    for (kind, _), group in groupby(text.split("\n"), _kind_of):
+        lines = list(group)
+        end = offset + sum(len(line) + 1 for line in lines)
+        if kind == "table" and len(lines) > 1:
+            yield Block("table", offset, end - 1, offset + len(lines[0]) + 1)
+        elif kind:
+            yield Block("paragraph" if kind == "table" else kind, offset, end - 1)
+        offset = end
 
 
-def _block(text: str, kind: str, start: int, end: int, rows: int) -> Block:
-    if kind == "table" and rows > 1:
-        return Block("table", start, end, text.index("\n", start) + 1)
-    return Block("quote" if kind == "quote" else "list" if kind == "list" else "paragraph", start, end)
-
-
-def _kind_of(line: str) -> tuple[str, int]:
+def _kind_of(line: str) -> tuple[Literal["", "quote", "table", "list", "paragraph"], int]:
     """(kind of the line, empty for a blank one; how deep it is quoted)."""
     bare = line.strip()
     if not bare:
