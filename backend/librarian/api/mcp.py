@@ -242,10 +242,10 @@ class Handlers:
             outcome, structured = "ok", answer.structured
         except LibrarianError as error:
             outcome = error.code
-            return _failed(fenced("error", str(error)))
+            return _result(fenced("error", str(error)))
         except Exception:
             logger.exception("%s failed", params.name)
-            return _failed(
+            return _result(
                 f"{params.name} failed: an internal error of Librarian, written to its log. Try again; "
                 "get_index_status shows what works."
             )
@@ -256,7 +256,7 @@ class Handlers:
                     "call", interface="mcp", operation=tool.name, outcome=outcome, seconds=seconds, answer=structured
                 )
         links = answer.links if ctx.protocol_version >= _LINKS_SINCE else ()
-        return _result([_text(answer.text), *links], answer.structured)
+        return _result(answer.text, links, answer.structured)
 
     @contextlib.asynccontextmanager
     async def _progress(self, ctx: Ctx, title: str) -> AsyncIterator[None]:
@@ -459,14 +459,9 @@ def _tool(tool: Tool) -> types.Tool:
     )
 
 
-def _text(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text}
-
-
-def _result(content: list[dict[str, Any]], structured: dict[str, Any] | None = None) -> dict[str, Any]:
+def _result(
+    text: str, links: Sequence[dict[str, Any]] = (), structured: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    content = [{"type": "text", "text": text}, *links]
     result = {"resultType": "complete", "content": content, "isError": structured is None}
     return result if structured is None else {**result, "structuredContent": structured}
-
-
-def _failed(text: str) -> dict[str, Any]:
-    return _result([_text(text)])

@@ -168,7 +168,9 @@ class McpServer:
     def routes(self, endpoint: str = "/mcp") -> list[BaseRoute]:
         """Routes for a web app: Streamable HTTP at `endpoint`, `/sse` and `/messages/`."""
         return [
-            Route(endpoint, endpoint=_PostOnly(self._http, self._plain_http, endpoint)),
+            Route(
+                endpoint, endpoint=RequestSanitizer(self._http.handle_request, plain=self._plain_http.handle_request)
+            ),
             Route("/sse", endpoint=_SseEndpoint(self), methods=["GET"]),
             Mount(MESSAGES, app=RequestSanitizer(self._sse.handle_post_message)),
         ]
@@ -297,23 +299,3 @@ class _SseEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._mcp_server.serve_stream(scope, receive, send)
-
-
-class _PostOnly:
-    """Streamable HTTP without sessions: all there is to do is POST; a GET is told where older clients go."""
-
-    def __init__(self, http: StreamableHTTPSessionManager, plain: StreamableHTTPSessionManager, endpoint: str) -> None:
-        self._http = RequestSanitizer(http.handle_request, plain=plain.handle_request)
-        self._endpoint = endpoint
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        method = scope["method"]
-        if method == "POST":
-            await self._http(scope, receive, send)
-            return
-        error = {
-            "code": "method_not_allowed",
-            "message": f"{self._endpoint} (MCP over Streamable HTTP, without sessions) takes POST, not {method}.",
-            "hint": "Clients of the older HTTP+SSE transport connect to /sse.",
-        }
-        await JSONResponse({"error": error}, 405, headers={"Allow": "POST"})(scope, receive, send)

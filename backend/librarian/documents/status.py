@@ -44,9 +44,9 @@ class StatusReport:
             "embeddings": self._parts.embedder,
             "rerank": self._parts.reranker,
         }
-        for part, loadable in parts.items():
-            if loadable is not None and loadable.problem() and not any(item.startswith(f"{part}: ") for item in found):
-                found.append(f"{part}: {loadable.problem()}")
+        for part, model in parts.items():
+            if model is not None and model.problem() and not any(item.startswith(f"{part}: ") for item in found):
+                found.append(f"{part}: {model.problem()}")
         return found
 
     def word(self, reasons: Sequence[str], count: Count, progress: Progress) -> str:
