@@ -194,6 +194,7 @@ def first_window(library: Librarian, file_path: str) -> str:
 def upgrades(wanted: int, seed: int) -> str:
     """Kills of the first start over an index of each older format."""
     from tests.reliability.make_format import FORMATS, PAGES
+
     from tests.storage.library import Library
 
     upgraders, dice = Victims(bring_up_to_date), random.Random(seed)

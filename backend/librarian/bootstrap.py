@@ -115,7 +115,7 @@ def scanner(settings: Settings) -> FolderScanner:
     )
 
 
-def _unparsed(settings: Settings) -> list[str]:
+def _unknown_extensions(settings: Settings) -> list[str]:
     """A note where formats are wanted that nothing reads."""
     strange = sorted({*(settings.docs.file_extensions or ())} - READABLE)
     return [f"docs.file_extensions names {', '.join(strange)}, for which there is no parser."] if strange else []
@@ -614,7 +614,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
     )
     listeners.add(learning.look)
     ignored_models = functools.cache(partial(_ignored_models, settings))
-    notes = (*settings.notices, *_unparsed(settings), *filter(None, [held.rescued]))
+    notes = (*settings.notices, *_unknown_extensions(settings), *filter(None, [held.rescued]))
     warming = threading.Thread(target=_load, args=(embedder,), name="load-model", daemon=True)
 
     def start() -> None:

@@ -52,11 +52,12 @@ class LibrarianError(Exception):
         return f"{self.message} {self.hint}".strip()
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (type(self), self.message, self.hint))
+        fields = {name: value for name, value in vars(self).items() if name in ("message", "hint", "reason")}
+        return (_rebuild, (type(self), fields))
 
 
-def _rebuild(kind: type[LibrarianError], message: str, hint: str) -> LibrarianError:
-    return kind(message, hint=hint)
+def _rebuild(kind: type[LibrarianError], fields: dict[str, str]) -> LibrarianError:
+    return kind(**fields)
 
 
 class CallerError(LibrarianError):
@@ -88,13 +89,6 @@ class SourceError(LibrarianError):
     def __init__(self, message: str, *, hint: str = "", reason: str = "unreadable") -> None:
         super().__init__(message, hint=hint)
         self.reason = reason
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild_source, (self.message, self.hint, self.reason))
-
-
-def _rebuild_source(message: str, hint: str, reason: str) -> SourceError:
-    return SourceError(message, hint=hint, reason=reason)
 
 
 class SetupError(LibrarianError):

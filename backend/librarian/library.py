@@ -25,7 +25,7 @@ from . import schemas
 from .documents import addresses, queries, rag, resources, responses
 from .documents.dependencies import Dependencies
 from .documents.freshness import Checked, Files, checked, has_changed, present
-from .documents.listing import facets, newest_first
+from .documents.listing import facets, list_recent_emails
 from .documents.reader import HEAD_TOKENS, answering, beginning, document_at, passage, read, resolve_document
 from .documents.status import StatusReport, layout_notes, skipped, unread, unreadable
 from .documents.threads import conversation, resolve_thread
@@ -56,12 +56,12 @@ _ASK_LLM: ContextVar[bool] = ContextVar("ask_llm", default=True)
 @contextmanager
 def _measuring(llm: bool) -> Iterator[None]:
     """Searches within are not logged as questions, and use no language model unless `llm`."""
-    measuring, asking = _MEASURING.set(True), _ASK_LLM.set(llm)
+    measuring, asks_llm = _MEASURING.set(True), _ASK_LLM.set(llm)
     try:
         yield
     finally:
         _MEASURING.reset(measuring)
-        _ASK_LLM.reset(asking)
+        _ASK_LLM.reset(asks_llm)
 
 
 def operation(request: Callable[P, Q]) -> Callable[[Callable[[Any, Q], R]], Callable[Concatenate[Any, P], R]]:
@@ -256,7 +256,8 @@ class Librarian:
             with catalog.read() as reader:
                 query = replace(query, filters=replace(query.filters, thread_id=resolve_thread(reader, thread)))
         answer, count = self._checked(
-            lambda query: engine.search(query, DEADLINE.get()) if query.text else newest_first(catalog, query), query
+            lambda query: engine.search(query, DEADLINE.get()) if query.text else list_recent_emails(catalog, query),
+            query,
         )
         outcome = answer.outcome
         queries.log(outcome, settings.logging.slow_query_ms)
@@ -280,7 +281,7 @@ class Librarian:
         self._parts.questions.note(query.text, outcome.total, outcome.answerable, product)
         response = rag.response(outcome, rag.search_type(request, settings), rag.semantic_weight(settings))
         embedded = outcome.retrievers["semantic"].status == "ok"
-        missing = self._degraded(outcome.degraded, by_meaning=embedded, away=answer.away)
+        missing = self._degraded(outcome.degraded, by_meaning=embedded, root_missing=answer.root_missing)
         return response.model_copy(update={"degraded": [*response.degraded, *missing]})
 
     @operation(schemas.RegistryRequest)
@@ -558,18 +559,18 @@ class Librarian:
         outcome, count = answer.outcome, self._count()
         semantic = outcome.retrievers.get("semantic")
         embedded = semantic is not None and semantic.status == "ok"
-        extra = self._degraded(outcome.degraded, count, by_meaning=embedded, away=answer.away)
+        extra = self._degraded(outcome.degraded, count, by_meaning=embedded, root_missing=answer.root_missing)
         full = replace(outcome, degraded=(*outcome.degraded, *extra), tokens_used=0) if extra else outcome
         return replace(answer, outcome=full if full.tokens_used else fitted(full)), count
 
     def _degraded(
-        self, reported: Sequence[str], count: Count | None = None, *, by_meaning: bool, away: str = ""
+        self, reported: Sequence[str], count: Count | None = None, *, by_meaning: bool, root_missing: str = ""
     ) -> list[str]:
-        """What a response lacks besides what it has `reported`. `away`: why its files couldn't be checked."""
+        """What a response lacks besides what it has `reported`. `root_missing`: why its files couldn't be checked."""
         extra = [item for item in self._state.reasons() if not any(one.startswith(item) for one in reported)]
         indexing, count = self._parts.indexing, count or self._count()
-        if away and not any(item.startswith("root: ") for item in extra):
-            extra.append(f"root: {away}")
+        if root_missing and not any(item.startswith("root: ") for item in extra):
+            extra.append(f"root: {root_missing}")
             indexing.notice([str(self.root)])  # the indexer doesn't know yet
         extra += unread(indexing.progress(), first_look=indexing.last_indexed_at is None)
         if by_meaning and count.embedded_chunks < count.chunks:

@@ -10,11 +10,11 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Event
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from .errors import CallerError
 
@@ -667,12 +667,8 @@ class TokenSpan(NamedTuple):
     end: int
 
 
-@runtime_checkable
-class Observer(Protocol):
-    """Where packages report what happened, for /metrics and logs."""
-
-    def __call__(self, event: str, **fields: object) -> None: ...
-
+Observer: TypeAlias = Callable[..., None]
+"""Called with an event and its fields, where packages report what happened, for /metrics and logs."""
 
 DEADLINE: Final[ContextVar[Deadline]] = ContextVar("deadline", default=Deadline())  # noqa: B039  (nobody cancels it)
 """Of the operation that runs in this context."""

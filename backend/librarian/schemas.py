@@ -1242,8 +1242,8 @@ def caller_error(
             )
         return CallerError(f"{name} {shortened(value)} is unknown.", hint=one_of(schema["enum"], value))
     if kind in ("string_too_short", "too_short"):
-        asking = "Ask with at least one word, for example 'how to rotate a token'."
-        return CallerError(f"{name} is empty.", hint=asking if name == "query" else about)
+        advice = "Ask with at least one word, for example 'how to rotate a token'."
+        return CallerError(f"{name} is empty.", hint=advice if name == "query" else about)
     if kind == "string_too_long":
         shorten = "Shorten it to the question itself; pass a draft of the answer as hypothetical_answer."
         return CallerError(
@@ -1366,18 +1366,17 @@ def _compact(schema: Any, definitions: Mapping[str, Any], *, nulls: bool = False
                 found[key] = {name: _detail(name, compact(item), output) for name, item in value.items()}
             elif not (key in _DROPPED or (key == "description" and "properties" in node)):
                 found[key] = compact(value)
-        if output or found.get("default", 0) in (None, [], ""):
-            found.pop("default", None)
-        if output:
-            found.pop("required", None)
-        if "enum" in found:
-            found.pop("type", None)
-        return found
+        superfluous = {
+            "default": output or found.get("default", 0) in (None, [], ""),
+            "required": output,
+            "type": "enum" in found,
+        }
+        return {key: value for key, value in found.items() if not superfluous.get(key)}
 
     compacted: dict[str, Any] = compact(schema)
     text = json.dumps(compacted)
-    if kept := {name: compact(definitions[name]) for reference, name in shared.items() if reference in text}:
-        compacted["$defs"] = kept
+    if used := {name: compact(definitions[name]) for reference, name in shared.items() if reference in text}:
+        compacted["$defs"] = used
     return compacted
 
 

@@ -44,67 +44,74 @@ _LARGE = "Send fewer or shorter headers, and long questions as the body of a POS
 _SLOW = "Send the request without a pause."
 
 
-def protocol(base: type[Any], *, head_s: float = HEAD_S, most: int = MOST_HEAD) -> type[Any]:
+_Base: Any = object  #: stands for uvicorn's protocol, which is chosen at run time
+
+
+class _LimitedHeads(_Base):  # type: ignore[misc]
+    head_s = HEAD_S
+    most = MOST_HEAD
+    _awaited: float | None = None  #: since when a head is awaited; None while a body or an answer is under way
+    _length = 0
+    _begun = False
+    _counted = False  #: whether all of the piece that has come is of a head that began before
+    _looking: TimerHandle | None = None
+
+    def connection_made(self, transport: Transport) -> None:
+        super().connection_made(transport)
+        self._awaited = time.monotonic()
+        self._looking = self.loop.call_later(self.head_s, self._look)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._awaited, self._length, self._begun, self._counted = time.monotonic(), 0, True, False
+
+    def on_headers_complete(self) -> None:
+        self._awaited, self._length, self._begun = None, 0, False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._awaited, self._counted = time.monotonic(), False
+        super().on_message_complete()
+
+    def data_received(self, data: bytes) -> None:
+        self._counted = True
+        super().data_received(data)
+        if self._awaited is None or not self._counted or self.transport.is_closing():
+            return
+        self._length += len(data)
+        if self._length > self.most:
+            refuse(
+                self, status=431, code="too_large", message=f"The head has more than {self.most} bytes.", hint=_LARGE
+            )
+
+    def send_400_response(self, _: str) -> None:
+        refuse(self)
+
+    def _look(self) -> None:
+        if self.transport.is_closing():
+            return
+        now, answered = time.monotonic(), self.cycle is None or self.cycle.response_complete
+        if answered and self._awaited is not None and now - self._awaited >= self.head_s:
+            if self._begun:
+                refuse(self, status=408, code="too_slow", message="The head of the request didn't end.", hint=_SLOW)
+            else:
+                self.transport.close()  # a browser that connects ahead asks nothing yet
+            return
+        if answered and self._awaited is None:
+            self._awaited = now  # what was answered already is still being sent
+        self._looking = self.loop.call_later(self.head_s, self._look)
+
+
+def protocol(base: type[Any], *, head_s: float = HEAD_S) -> type[Any]:
     """uvicorn's protocol `base` that refuses what isn't HTTP, or has a head that is too long or too slow.
 
     Without httptools uvicorn parses by h11, which has a limit of its own for the length and tells of no beginnings.
     """
     if not hasattr(base, "on_message_begin"):
         return type("Protocol", (base,), {"send_400_response": refuse})
-
-    class Protocol(base):  # type: ignore[misc]  # which one is known only at run time
-        _awaited: float | None = None  #: since when a head is awaited; None while a body or an answer is under way
-        _length = 0
-        _begun = False
-        _counted = False  #: whether all of the piece that has come is of a head that began before
-        _looking: TimerHandle | None = None
-
-        def connection_made(self, transport: Transport) -> None:
-            super().connection_made(transport)
-            self._awaited = time.monotonic()
-            self._looking = self.loop.call_later(head_s, self._look)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            if self._looking is not None:
-                self._looking.cancel()
-            super().connection_lost(exc)
-
-        def on_message_begin(self) -> None:
-            super().on_message_begin()
-            self._awaited, self._length, self._begun, self._counted = time.monotonic(), 0, True, False
-
-        def on_headers_complete(self) -> None:
-            self._awaited, self._length, self._begun = None, 0, False
-            super().on_headers_complete()
-
-        def on_message_complete(self) -> None:
-            self._awaited, self._counted = time.monotonic(), False
-            super().on_message_complete()
-
-        def data_received(self, data: bytes) -> None:
-            self._counted = True
-            super().data_received(data)
-            if self._awaited is None or not self._counted or self.transport.is_closing():
-                return
-            self._length += len(data)
-            if self._length > most:
-                refuse(self, status=431, code="too_large", message=f"The head has more than {most} bytes.", hint=_LARGE)
-
-        def send_400_response(self, _: str) -> None:
-            refuse(self)
-
-        def _look(self) -> None:
-            if self.transport.is_closing():
-                return
-            now, answered = time.monotonic(), self.cycle is None or self.cycle.response_complete
-            if answered and self._awaited is not None and now - self._awaited >= head_s:
-                if self._begun:
-                    refuse(self, status=408, code="too_slow", message="The head of the request didn't end.", hint=_SLOW)
-                else:
-                    self.transport.close()  # a browser that connects ahead asks nothing yet
-                return
-            if answered and self._awaited is None:
-                self._awaited = now  # what was answered already is still being sent
-            self._looking = self.loop.call_later(head_s, self._look)
-
-    return Protocol
+    return type("Protocol", (_LimitedHeads, base), {"head_s": head_s})

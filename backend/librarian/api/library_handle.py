@@ -34,11 +34,9 @@ class LibraryHandle:
     def __init__(self, index: Path | None = None) -> None:
         self._stored = index / INTRODUCTION if index is not None else None
         self._done = threading.Event()
-        self._lock = threading.Lock()
         self._library: Librarian | None = None
         self._error: LibrarianError | None = None
-        self._early: dict[object, Callable[[int], None]] = {}
-        self._ends: dict[object, Callable[[], None]] = {}
+        self._callbacks: list[Callable[[int], None]] = []
 
     @classmethod
     def of(cls, library: Librarian | LibraryHandle) -> LibraryHandle:
@@ -51,12 +49,13 @@ class LibraryHandle:
 
     def opened(self, library: Librarian) -> None:
         """From now on `library` answers."""
-        with self._lock:
-            self._library = library
-            for key, callback in self._early.items():
-                self._ends[key] = library.on_generation(callback)
-            self._early.clear()
+        self._library = library
+        library.on_generation(self._announce)
         self._done.set()
+
+    def _announce(self, generation: int) -> None:
+        for callback in list(self._callbacks):
+            callback(generation)
 
     def failed(self, error: LibrarianError) -> None:
         """From now on every call raises `error`."""
@@ -120,18 +119,5 @@ class LibraryHandle:
 
     def on_generation(self, callback: Callable[[int], None]) -> Callable[[], None]:
         """As `Librarian.on_generation`; before the library is open the callback is remembered."""
-        key = object()
-        with self._lock:
-            if self._library is None:
-                self._early[key] = callback
-            else:
-                self._ends[key] = self._library.on_generation(callback)
-
-        def end() -> None:
-            with self._lock:
-                self._early.pop(key, None)
-                unsubscribe = self._ends.pop(key, None)
-            if unsubscribe is not None:
-                unsubscribe()
-
-        return end
+        self._callbacks.append(callback)
+        return lambda: self._callbacks.remove(callback)

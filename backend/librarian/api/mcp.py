@@ -242,10 +242,10 @@ class Handlers:
             outcome, structured = "ok", answer.structured
         except LibrarianError as error:
             outcome = error.code
-            return _failed(fenced("error", str(error)))
+            return _result(fenced("error", str(error)))
         except Exception:
             logger.exception("%s failed", params.name)
-            return _failed(
+            return _result(
                 f"{params.name} failed: an internal error of Librarian, written to its log. Try again; "
                 "get_index_status shows what works."
             )
@@ -256,33 +256,26 @@ class Handlers:
                     "call", interface="mcp", operation=tool.name, outcome=outcome, seconds=seconds, answer=structured
                 )
         links = answer.links if ctx.protocol_version >= _LINKS_SINCE else ()
-        return _result([_text(answer.text), *links], answer.structured)
+        return _result(answer.text, links, answer.structured)
 
     @contextlib.asynccontextmanager
     async def _progress(self, ctx: Ctx, title: str) -> AsyncIterator[None]:
         """While the body runs, tell a caller that asked for progress every so often that work goes on."""
-        start, beats = time.monotonic(), list[asyncio.Task[None]]()
+        start = time.monotonic()
 
         async def beat() -> None:
             with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
                 while True:
+                    await asyncio.sleep(self._heartbeat_s)
                     seconds = time.monotonic() - start
                     # Does nothing where no progress was asked for.
                     await ctx.session.report_progress(seconds, None, f"{title}: {seconds:.0f} s")
-                    await asyncio.sleep(self._heartbeat_s)
 
-        # most calls have ended before the first beat: a task for each would cost them more than a timer
-        timer = asyncio.get_running_loop().call_later(
-            self._heartbeat_s, lambda: beats.append(asyncio.create_task(beat()))
-        )
+        beating = asyncio.create_task(beat())
         try:
             yield
         finally:
-            timer.cancel()
-            for task in beats:
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
+            beating.cancel()
 
     # -- resources ---------------------------------------------------------------------------------------------
 
@@ -384,7 +377,7 @@ class Handlers:
                 types.Prompt(
                     name=prompt.name,
                     title=prompt.title,
-                    description=prompt.description,
+                    description=prompt.request.__doc__,
                     arguments=[
                         types.PromptArgument(name=name, description=field.description, required=field.is_required())
                         for name, field in prompt.request.model_fields.items()
@@ -404,7 +397,7 @@ class Handlers:
             )
         text = await self._run(lambda: fill(prompt, self._handle.wait(), params.arguments or {}))
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
-        return types.GetPromptResult(description=prompt.description, messages=[message])
+        return types.GetPromptResult(description=prompt.request.__doc__, messages=[message])
 
     async def complete(self, _: Ctx, params: types.CompleteRequestParams) -> types.CompleteResult:
         """Values that a prompt's or the template's argument may have, given what is typed of it and the others."""
@@ -459,14 +452,9 @@ def _tool(tool: Tool) -> types.Tool:
     )
 
 
-def _text(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text}
-
-
-def _result(content: list[dict[str, Any]], structured: dict[str, Any] | None = None) -> dict[str, Any]:
+def _result(
+    text: str, links: Sequence[dict[str, Any]] = (), structured: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    content = [{"type": "text", "text": text}, *links]
     result = {"resultType": "complete", "content": content, "isError": structured is None}
     return result if structured is None else {**result, "structuredContent": structured}
-
-
-def _failed(text: str) -> dict[str, Any]:
-    return _result([_text(text)])

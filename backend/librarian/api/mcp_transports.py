@@ -26,7 +26,6 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import Receive, Scope, Send
 
-from ..models import Observer
 from ..schemas import ResultLimits
 from ..text.sanitizing import visible
 from .calls import Calls
@@ -44,7 +43,7 @@ logger = logging.getLogger(__name__)
 LONGEST_LINE = 4 * 1024 * 1024  #: bytes; the SDK's limit for a request over HTTP
 
 
-class McpServer:
+class McpServer(Handlers):
     """All of MCP for one process. Use it inside `async with server.run():`, once.
 
     Args:
@@ -71,19 +70,11 @@ class McpServer:
         heartbeat_s: float = 1.0,
         on_call: Callable[[str, str], None] | None = None,
     ) -> None:
-        self._handle = LibraryHandle.of(library)
-        self._own_calls = calls is None
-        self.calls = calls or Calls()
-        self.handlers = Handlers(
-            self._handle,
-            build_tools(self._handle, toolsets, limits),
-            self.calls,
-            version=version,
-            title=title,
-            heartbeat_s=heartbeat_s,
-            on_call=on_call,
+        handle, self.calls, self._own_calls = LibraryHandle.of(library), calls or Calls(), calls is None
+        tools = build_tools(handle, toolsets, limits)
+        super().__init__(
+            handle, tools, self.calls, version=version, title=title, heartbeat_s=heartbeat_s, on_call=on_call
         )
-        self.server = self.handlers.server
         self.most_streams = most_streams
         self.streams = 0
         self._connections: set[Connection] = set()
@@ -95,15 +86,6 @@ class McpServer:
             for plain in (False, True)
         )
         self._sse = SseServerTransport(MESSAGES, security_settings=open_)
-
-    @property
-    def observe(self) -> Observer | None:
-        """Who is told of every call."""
-        return self.handlers.observe
-
-    @observe.setter
-    def observe(self, observer: Observer | None) -> None:
-        self.handlers.observe = observer
 
     # -- life --------------------------------------------------------------------------------------------------
 
@@ -124,7 +106,7 @@ class McpServer:
                 try:
                     yield
                 finally:
-                    self.handlers.close()
+                    self.close()
                     tasks.cancel_scope.cancel()
         finally:
             if unsubscribe is not None:
@@ -143,10 +125,10 @@ class McpServer:
             changed.clear()
             try:
                 await self._introduce()
-                uris = await self.handlers.changed()
-                await self.handlers.bus.publish(ResourcesListChanged())
+                uris = await self.changed()
+                await self.bus.publish(ResourcesListChanged())
                 for uri in uris:
-                    await self.handlers.bus.publish(ResourceUpdated(uri=uri))
+                    await self.bus.publish(ResourceUpdated(uri=uri))
                 for connection in list(self._connections):
                     await self._tell(connection, uris)
             except Exception:
@@ -168,7 +150,9 @@ class McpServer:
     def routes(self, endpoint: str = "/mcp") -> list[BaseRoute]:
         """Routes for a web app: Streamable HTTP at `endpoint`, `/sse` and `/messages/`."""
         return [
-            Route(endpoint, endpoint=_PostOnly(self._http, self._plain_http, endpoint)),
+            Route(
+                endpoint, endpoint=RequestSanitizer(self._http.handle_request, plain=self._plain_http.handle_request)
+            ),
             Route("/sse", endpoint=_SseEndpoint(self), methods=["GET"]),
             Mount(MESSAGES, app=RequestSanitizer(self._sse.handle_post_message)),
         ]
@@ -197,7 +181,7 @@ class McpServer:
 
     def end_streams(self) -> None:
         """End all streams in good order: a server that stops shouldn't have to cut them."""
-        self.handlers.close()
+        self.close()
         for serving in list(self._streaming):
             serving.cancel()
 
@@ -253,7 +237,7 @@ class McpServer:
         finally:
             self._connections.discard(connection)
             for uri in connection.uris:
-                self.handlers.watched.remove(uri)
+                self.watched.remove(uri)
 
 
 async def lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
@@ -297,23 +281,3 @@ class _SseEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._mcp_server.serve_stream(scope, receive, send)
-
-
-class _PostOnly:
-    """Streamable HTTP without sessions: all there is to do is POST; a GET is told where older clients go."""
-
-    def __init__(self, http: StreamableHTTPSessionManager, plain: StreamableHTTPSessionManager, endpoint: str) -> None:
-        self._http = RequestSanitizer(http.handle_request, plain=plain.handle_request)
-        self._endpoint = endpoint
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        method = scope["method"]
-        if method == "POST":
-            await self._http(scope, receive, send)
-            return
-        error = {
-            "code": "method_not_allowed",
-            "message": f"{self._endpoint} (MCP over Streamable HTTP, without sessions) takes POST, not {method}.",
-            "hint": "Clients of the older HTTP+SSE transport connect to /sse.",
-        }
-        await JSONResponse({"error": error}, 405, headers={"Allow": "POST"})(scope, receive, send)

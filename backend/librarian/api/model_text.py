@@ -200,8 +200,8 @@ def _foot(answer: SearchResponse | EmailSearchResponse) -> str:
         ):
             lines.append(f"No {name}: {inline(retriever.reason)}")
     coverage, semantic = answer.coverage, answer.retrievers.semantic
-    said = any(reason.startswith("semantic:") for reason in answer.degraded)
-    if coverage.embedded_chunks < coverage.chunks and semantic.status in ("ok", "failed") and not said:
+    reported = any(reason.startswith("semantic:") for reason in answer.degraded)
+    if coverage.embedded_chunks < coverage.chunks and semantic.status in ("ok", "failed") and not reported:
         lines.append(f"Embedded so far: {coverage.embedded_chunks} of {coverage.chunks} passages.")
     # what was corrected is among the suggestions, word by word
     if (
@@ -286,7 +286,7 @@ def _email_head(item: EmailResult) -> str:
 def _contexts(results: Sequence[Result]) -> list[str]:
     """What stands around each passage, in at most `_CONTEXT` bytes; empty for results without.
 
-    What is said of a document stands with the first of its passages.
+    What is named of a document stands with the first of its passages.
     """
     described, contexts = set[str](), []
     for item in results:

@@ -21,27 +21,32 @@ MAX_RESULTS = 8
 
 
 class AnswerRequest(RequestModel):
+    """An answer with citations, from the indexed documentation alone"""
+
     question: RequiredText = Field(description="What you want to know")
     product: Text | None = Field(None, description="Only this product")
 
 
 class CompareRequest(RequestModel):
+    """What differs between two products or versions of the library"""
+
     topic: RequiredText = Field(description="What to compare")
     first: RequiredText = Field(description="A product")
     second: RequiredText = Field(description="Another product")
 
 
 class SummarizeRequest(RequestModel):
+    """What was asked, found, decided, and what is open"""
+
     thread: RequiredText = Field(description="A thread's subject or thread_id")
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt; `build` returns the text of its one user message."""
+    """A prompt, described by the docstring of its request; `build` returns the text of its one user message."""
 
     name: str
     title: str
-    description: str
     request: type[RequestModel]
     build: Callable[[Librarian, Any], str]
 
@@ -99,28 +104,10 @@ def _thread(library: Librarian, name: str) -> ThreadResponse:
         return library.get_thread(found.results[0].thread_id)
 
 
-PROMPTS: tuple[Prompt, ...] = (
-    Prompt(
-        "answer_from_docs",
-        "Answer from the documentation",
-        "An answer with citations, from the indexed documentation alone",
-        AnswerRequest,
-        _answer,
-    ),
-    Prompt(
-        "compare_versions",
-        "Compare two products or versions",
-        "What differs between two products or versions of the library",
-        CompareRequest,
-        _compare,
-    ),
-    Prompt(
-        "summarize_thread",
-        "Summarize an email thread",
-        "What was asked, found, decided, and what is open",
-        SummarizeRequest,
-        _summarize,
-    ),
+PROMPTS = (
+    Prompt("answer_from_docs", "Answer from the documentation", AnswerRequest, _answer),
+    Prompt("compare_versions", "Compare two products or versions", CompareRequest, _compare),
+    Prompt("summarize_thread", "Summarize an email thread", SummarizeRequest, _summarize),
 )
 
 COMPLETED: Mapping[str, str] = {

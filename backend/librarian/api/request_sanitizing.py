@@ -26,7 +26,7 @@ _SHOWN = 40  #: characters of an id that can't be one
 _HINTS = {
     404: "Connect to /sse anew: a session ends with its stream.",
     400: "See the MCP specification's transports.",
-    405: "A client's messages go there; it listens at /sse.",
+    405: "Clients of the older HTTP+SSE transport listen at /sse.",
 }
 
 
@@ -128,9 +128,9 @@ class RequestSanitizer:
             await JSONResponse(wrong, 400)(scope, receive, send)
             return
         if self._plain is not None and not _takes_streams(Headers(scope=scope)):
-            await _while_connected(self._plain, scope, replace_lone_surrogates(body), receive, _shaped(send))
+            await _until_disconnect(self._plain, scope, replace_lone_surrogates(body), receive, _json_errors(send))
         else:
-            await self._app(scope, _once(replace_lone_surrogates(body), receive), _shaped(send))
+            await self._app(scope, _once(replace_lone_surrogates(body), receive), _json_errors(send))
 
 
 def _takes_streams(headers: Headers) -> bool:
@@ -139,7 +139,7 @@ def _takes_streams(headers: Headers) -> bool:
     return accepted.isdisjoint(_JSON) or not accepted.isdisjoint(_STREAMS)
 
 
-async def _while_connected(app: ASGIApp, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+async def _until_disconnect(app: ASGIApp, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
     """Let `app` answer until whoever asked has gone, which it doesn't look at itself."""
     async with anyio.create_task_group() as tasks:
 
@@ -168,7 +168,7 @@ def _once(body: bytes, receive: Receive) -> Receive:
     return received
 
 
-def _shaped(send: Send) -> Send:
+def _json_errors(send: Send) -> Send:
     """Errors in bare text take the shape that all others have."""
     refused: list[Message] = []
 

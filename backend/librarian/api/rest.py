@@ -59,23 +59,20 @@ def status_of(error: LibrarianError) -> int:
     return 400 if isinstance(error, CallerError) else 503
 
 
-def failed(error: Exception) -> JSONResponse:
+async def on_error(_: Request, error: Exception) -> Response:
+    """Exception handler for whatever a route raises."""
+    return failed(error)
+
+
+def failed(error: Exception) -> Response:
     """The answer to a request that raised `error`. What isn't ours to raise is a bug, and logged."""
     if isinstance(error, LibrarianError):
         headers = {"retry-after": "1"} if isinstance(error, Busy) else None
         return error_response(status_of(error), error.code, error.message, error.hint, headers)
     logger.error("A request failed", exc_info=error)
     return error_response(
-        500,
-        "internal",
-        "An internal error of Librarian, written to its log.",
-        "Try again; see /api/status.",
+        500, "internal", "An internal error of Librarian, written to its log.", "Try again; see /api/status."
     )
-
-
-async def on_error(_: Request, error: Exception) -> Response:
-    """Exception handler for whatever a route raises."""
-    return failed(error)
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
@@ -187,24 +184,17 @@ class Api:
 
     async def _search(self, request: Request) -> Response:
         DRAFT.set(request.headers.get(DRAFT_HEADER) == "1")
-        try:
-            arguments = await arguments_of(request)
-            searched = {"type": arguments.pop("type")} if "type" in arguments else {}
-            operation = SEARCHES[validated(FacetsRequest, searched, "search").type]
-            names = ["type", *operation.request.model_fields]
-            for unknown in arguments.keys() - {*names, *ALIASES}:
-                raise unknown_argument(operation.name, unknown, arguments, names)
-        except LibrarianError as error:
-            return failed(error)
+        arguments = await arguments_of(request)
+        searched = {"type": arguments.pop("type")} if "type" in arguments else {}
+        operation = SEARCHES[validated(FacetsRequest, searched, "search").type]
+        names = ["type", *operation.request.model_fields]
+        for unknown in arguments.keys() - {*names, *ALIASES}:
+            raise unknown_argument(operation.name, unknown, arguments, names)
         return await self._respond(operation, arguments)
 
     def _endpoint(self, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
-            try:
-                arguments = await arguments_of(request)
-            except LibrarianError as error:
-                return failed(error)
-            return await self._respond(operation, arguments)
+            return await self._respond(operation, await arguments_of(request))
 
         return endpoint
 
@@ -222,7 +212,7 @@ class Api:
             return Response(body, media_type="application/json")
         except LibrarianError as error:
             outcome = error.code
-            return failed(error)
+            raise
         except Exception as error:
             return failed(error)
         finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CallerError
+from ..evaluation.metrics import percentile
 from .application import Target
 
 USUAL_QUESTIONS = (
@@ -77,14 +77,3 @@ def read_questions(path: Path) -> list[str]:
     if not questions:
         raise CallerError(f"{path} holds no question.", hint="Write one a line, or leave --queries out.")
     return questions
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """The value below which `share` of all values lie, interpolated (Hyndman and Fan's type 7); 0 for no values.
-
-    >>> percentile([1.0, 2.0, 3.0, 4.0], 0.5)
-    2.5
-    """
-    if len(values) < 2:
-        return sum(values)
-    return statistics.quantiles(values, n=1000, method="inclusive")[round(share * 1000) - 1]

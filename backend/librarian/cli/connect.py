@@ -155,9 +155,9 @@ def write(host: Host, server: Server, path: Path) -> Path | None:
     try:
         return _write(host, server, path.resolve())  # a linked file stays a link
     except (OSError, UnicodeDecodeError) as error:
-        problem = error.strerror if isinstance(error, OSError) else "it isn't UTF-8"
+        reason = error.strerror if isinstance(error, OSError) else "it isn't UTF-8"
         raise SetupError(
-            f"{host.title}'s configuration {path} can't be written: {problem}.",
+            f"{host.title}'s configuration {path} can't be written: {reason}.",
             hint="Paste what `librarian connect` prints without --write.",
         ) from error
 
@@ -212,8 +212,8 @@ def _changed_toml(host: Host, server: Server, text: str) -> str:
         rf"^[ \t]*\[{table}(?:\.[^\]]*)?\][^\n]*\n?(?:(?![ \t]*\[)[^\n]*(?:\n|\Z))*?(?=^[ \t]*\[|\Z)",
         re.M,
     )
-    kept = ours.sub("", text).rstrip("\n")
-    after = (f"{kept}\n\n" if kept else "") + _toml_table(host, server.name, entry)
+    rest = ours.sub("", text).rstrip("\n")
+    after = (f"{rest}\n\n" if rest else "") + _toml_table(host, server.name, entry)
     wanted = content | {host.section: others | {server.name: dict(entry)}}
     with suppress(tomllib.TOMLDecodeError):
         if tomllib.loads(after) == wanted:

@@ -8,6 +8,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -22,7 +23,7 @@ _STORES = {"chroma": "chroma.sqlite3", "sqlite-vec": "*.sqlite", "qdrant": "*/me
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Check:
     """One thing looked at; `remedy` says what to do where it isn't in order."""
 
     what: str
@@ -31,12 +32,12 @@ class Finding:
     remedy: str = ""
 
 
-def examine(settings: Settings) -> Iterator[Finding]:
+def examine(settings: Settings) -> Iterator[Check]:
     """Yields everything that can be seen without the daemon."""
-    yield Finding("python", "ok", f"{sys.version.split()[0]} at {sys.executable}")
-    yield Finding("settings", "ok", _file(settings))
+    yield Check("python", "ok", f"{sys.version.split()[0]} at {sys.executable}")
+    yield Check("settings", "ok", _file(settings))
     for notice in settings.notices:
-        yield Finding("settings", "note", notice)
+        yield Check("settings", "note", notice)
     yield _folder(settings.docs.root_path)
     yield from _shared(settings)
     yield _index(settings.index.path)
@@ -56,34 +57,34 @@ def _file(settings: Settings) -> str:
     return f"{found.path}{limits}"
 
 
-def _folder(root: Path) -> Finding:
+def _folder(root: Path) -> Check:
     if not root.is_dir():
-        return Finding("documents", "wrong", f"{root} isn't there", "Correct docs.root_path, or pass --root.")
+        return Check("documents", "wrong", f"{root} isn't there", "Correct docs.root_path, or pass --root.")
     if not os.access(root, os.R_OK | os.X_OK):
-        return Finding("documents", "wrong", f"{root} can't be read", "Let this user read it.")
+        return Check("documents", "wrong", f"{root} can't be read", "Let this user read it.")
     if not any(root.iterdir()):
-        return Finding("documents", "note", f"{root} is empty", "Put documents into {product}/{component}/.")
-    return Finding("documents", "ok", str(root))
+        return Check("documents", "note", f"{root} is empty", "Put documents into {product}/{component}/.")
+    return Check("documents", "ok", str(root))
 
 
-def _shared(settings: Settings) -> Iterator[Finding]:
+def _shared(settings: Settings) -> Iterator[Check]:
     """Products that every filter lets through, where there is no such folder."""
     root = settings.docs.root_path
     flat = {root.resolve().name} if settings.docs.layout == "flat" else None
     for name in settings.docs.shared_products if root.is_dir() else ():
         if name not in flat if flat is not None else not (root / name).is_dir():
             detail = f"docs.shared_products names {name}, which is no product of {root}"
-            yield Finding("documents", "note", detail, "Correct docs.shared_products.")
+            yield Check("documents", "note", detail, "Correct docs.shared_products.")
 
 
-def _index(index: Path) -> Finding:
+def _index(index: Path) -> Check:
     nearest = next(folder for folder in (index, *index.parents) if folder.exists())
     if not os.access(nearest, os.W_OK):
-        return Finding("index", "wrong", f"{nearest} can't be written", "Correct index.path, or pass --index.")
+        return Check("index", "wrong", f"{nearest} can't be written", "Correct index.path, or pass --index.")
     free = shutil.disk_usage(nearest).free / 1e9
     if free < 1:
-        return Finding("index", "note", f"{index}, {free:.1f} GB free", "Make room: an index needs about 1 GB.")
-    return Finding("index", "ok", f"{index}, {free:.0f} GB free")
+        return Check("index", "note", f"{index}, {free:.1f} GB free", "Make room: an index needs about 1 GB.")
+    return Check("index", "ok", f"{index}, {free:.0f} GB free")
 
 
 def _store(settings: Settings) -> Path | None:
@@ -96,42 +97,50 @@ def _store(settings: Settings) -> Path | None:
     return index / "sqlite-vec" if chosen == "sqlite-vec" else settings.chroma_path
 
 
-def _former_stores(settings: Settings) -> Iterator[Finding]:
+def _former_stores(settings: Settings) -> Iterator[Check]:
     """Vector stores in the index folder that are no longer in use."""
     used = _store(settings)
     for name, sign in _STORES.items():
         folder = settings.index.path / name
         if not any(folder.glob(sign)) or (used is not None and used.resolve().is_relative_to(folder.resolve())):
             continue
-        detail = f"{folder} is a vector store that the settings no longer name"
-        yield Finding("index", "note", detail, "Once the server runs with these settings it may be deleted.")
+        detail = f"{folder} ({_megabytes(folder):,.1f} MB) is a vector store that the settings no longer name"
+        yield Check("index", "note", detail, "Once the server runs with these settings it may be deleted.")
 
 
-def _model(settings: Settings) -> Finding:
+def _megabytes(folder: Path) -> float:
+    size = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):  # gone while counting
+            size += path.stat().st_size if path.is_file() else 0
+    return size / 1e6
+
+
+def _model(settings: Settings) -> Check:
     name = settings.embeddings.model
     if not settings.embeddings.enabled:
-        return Finding("model", "note", "embeddings are off: keyword search only", "Set embeddings.enabled to true.")
+        return Check("model", "note", "embeddings are off: keyword search only", "Set embeddings.enabled to true.")
     if settings.embeddings.provider != "local":
-        return Finding("model", "ok", f"{name} by {settings.embeddings.provider}")
+        return Check("model", "ok", f"{name} by {settings.embeddings.provider}")
     from ..embeddings.model_files import ModelStore
 
     models = ModelStore()
     folder = models.locate(name)
     if folder is None:
-        return Finding("model", "wrong", f"{name} isn't installed", f"Run librarian models fetch {name}.")
+        return Check("model", "wrong", f"{name} isn't installed", f"Run librarian models fetch {name}.")
     if changed := models.changed_files(name):
         detail = f"{name} in {folder} has changed since it was fetched: {', '.join(changed)}"
-        return Finding("model", "wrong", detail, f"Delete that folder and run librarian models fetch {name}.")
-    return Finding("model", "ok", f"{name} in {folder}")
+        return Check("model", "wrong", detail, f"Delete that folder and run librarian models fetch {name}.")
+    return Check("model", "ok", f"{name} in {folder}")
 
 
-def _destinations(settings: Settings) -> Finding:
+def _destinations(settings: Settings) -> Check:
     """Which text goes to which host."""
     sent = [f"{part}: {text} to {host}" for part, host, text in settings.destinations()]
-    return Finding("text sent", "note" if sent else "ok", "; ".join(sent) or "to no other machine")
+    return Check("text sent", "note" if sent else "ok", "; ".join(sent) or "to no other machine")
 
 
-def _port(settings: Settings) -> Finding:
+def _port(settings: Settings) -> Check:
     host, port = settings.mcp.host, settings.mcp.port
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -140,22 +149,22 @@ def _port(settings: Settings) -> Finding:
         except OSError as error:
             held = holder(port) if error.errno == errno.EADDRINUSE else ""
             remedy = "If that is Librarian, all is well; else set MCP_PORT, or end that program."
-            return Finding("port", "note", f"{host}:{port}: {error.strerror}{held}", remedy)
-    return Finding("port", "ok", f"{host}:{port} is free")
+            return Check("port", "note", f"{host}:{port}: {error.strerror}{held}", remedy)
+    return Check("port", "ok", f"{host}:{port} is free")
 
 
-def _hosts(settings: Settings) -> Iterator[Finding]:
+def _hosts(settings: Settings) -> Iterator[Check]:
     """Who was told to call, and who has."""
     listed = list(configured(Path.home(), working_directory()))
     for each in listed:
         outcome: Outcome = "wrong" if each.problem else "ok"
         remedy = f"Run librarian connect {each.host.name} --write."
-        yield Finding("host", outcome, f"{each.host.title}: {each.problem or each.target}", remedy)
+        yield Check("host", outcome, f"{each.host.title}: {each.problem or each.target}", remedy)
     called = callers(settings.index.path)
     if called:
-        yield Finding("clients", "ok", "; ".join(called))
+        yield Check("clients", "ok", "; ".join(called))
     elif listed:
-        yield Finding("clients", "note", "no MCP client has called yet", "Restart the host, and ask it something.")
+        yield Check("clients", "note", "no MCP client has called yet", "Restart the host, and ask it something.")
     else:
         hint = f"Run librarian connect {' | '.join(HOSTS)}, with --write."
-        yield Finding("clients", "note", "no MCP host is configured, and no client has called yet", hint)
+        yield Check("clients", "note", "no MCP host is configured, and no client has called yet", hint)

@@ -133,11 +133,11 @@ def evaluate(
             what = f"{option} is missing." if path is None else f"{option} is {str(path)!r}, and there is no such file."
             raise CallerError(what, hint="Give both files of judged questions, or --self.")
     files = {"queries": str(queries and queries.resolve()), "qrels": str(qrels and qrels.resolve())}
-    judged: dict[str, Any] = {"own": True} if own else files
+    questions: dict[str, Any] = {"own": True} if own else files
     with ProgressLine(quiet=target.as_json) as progress:
         answer = target.ask(
             "evaluate",
-            **judged,
+            **questions,
             modes=_comma_separated(modes),
             product=product,
             llm=llm or None,
@@ -173,25 +173,25 @@ def doctor(target: Target) -> None:
     """Look for what could keep Librarian from working. Exit code 78 where something is wrong."""
     from dataclasses import asdict
 
-    from .doctor import Finding, examine
+    from .doctor import Check, examine
 
-    findings = list(examine(target.settings()))
+    results = list(examine(target.settings()))
     try:
         state = target.ask("health", timeout=30.0)
         listed = ", ".join([state["status"], *state.get("reasons", [])])
-        findings.append(Finding("daemon", "note" if state["status"] == "degraded" else "ok", listed))
+        results.append(Check("daemon", "note" if state["status"] == "degraded" else "ok", listed))
     except LibrarianError as error:
-        findings.append(Finding("daemon", "wrong", error.message, error.hint))
+        results.append(Check("daemon", "wrong", error.message, error.hint))
     if target.as_json:
-        write_json({"findings": [asdict(finding) for finding in findings]})
+        write_json({"findings": [asdict(result) for result in results]})
     else:
         page = Page()
-        for finding in findings:
-            style = {"ok": "green", "note": "yellow", "wrong": "bold red"}[finding.outcome]
-            page.line((f"{finding.outcome:<6}", style), f"{finding.what:<10} {finding.detail}")
-            if finding.remedy and finding.outcome != "ok":
-                page.line(finding.remedy, indent=17)
-    raise typer.Exit(SETUP if any(finding.outcome == "wrong" for finding in findings) else 0)
+        for result in results:
+            style = {"ok": "green", "note": "yellow", "wrong": "bold red"}[result.outcome]
+            page.line((f"{result.outcome:<6}", style), f"{result.what:<10} {result.detail}")
+            if result.remedy and result.outcome != "ok":
+                page.line(result.remedy, indent=17)
+    raise typer.Exit(SETUP if any(result.outcome == "wrong" for result in results) else 0)
 
 
 @app.command(example="librarian connect claude-desktop --write", panel=SET_UP)
@@ -235,9 +235,9 @@ def connect(
         answer = {"host": host, "path": str(path), "snippet": text, "written": write}
         write_json(answer | {"backup": str(backup) if backup else None})
     elif write:
-        kept = f" (what was there: {backup})" if backup else ""
+        saved = f" (what was there: {backup})" if backup else ""
         sys.stdout.write(
-            f"{path} names Librarian now{'' if name == connect.NAME else f' as {name}'}{kept}. {chosen.after}\n"
+            f"{path} names Librarian now{'' if name == connect.NAME else f' as {name}'}{saved}. {chosen.after}\n"
         )
     else:
         sys.stdout.write(text)

@@ -38,18 +38,18 @@ class Page:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
-        self._console = _terminal(self._stream)
+        self._rich = _terminal(self._stream)
 
     @property
     def styled(self) -> bool:
         """Whether a terminal is there, and styles are wanted."""
-        return self._console is not None
+        return self._rich is not None
 
     def line(self, *parts: str | tuple[str, str], indent: int = 0) -> None:
         """One line of parts; a part may be (text, style). Line breaks in a part are replaced."""
         styled = ((part, "") if isinstance(part, str) else part for part in parts)
         pairs = [(_BREAKS.sub("\ufffd", visible(text)), style) for text, style in styled]
-        if self._console is None:
+        if self._rich is None:
             self._stream.write((" " * indent + "".join(text for text, _ in pairs)).rstrip() + "\n")
             return
         from rich.text import Text
@@ -59,7 +59,7 @@ class Page:
     def passage(self, text: str, highlights: Sequence[tuple[int, int]] = (), *, indent: int = 3) -> None:
         """A passage of a document, its matches marked."""
         text = visible(text)
-        if self._console is None:
+        if self._rich is None:
             self._stream.writelines(f"{' ' * indent}{line}".rstrip() + "\n" for line in text.splitlines())
             return
         from rich.text import Text
@@ -72,22 +72,22 @@ class Page:
     def _indented(self, text: Any, indent: int) -> None:
         from rich.padding import Padding
 
-        self._console.print(Padding(text, (0, 0, 0, indent), expand=False))
+        self._rich.print(Padding(text, (0, 0, 0, indent), expand=False))
 
     def markdown(self, text: str) -> None:
         """A document in Markdown, rendered on a terminal."""
-        if self._console is None:
+        if self._rich is None:
             self.passage(text, indent=0)
             return
         from rich.markdown import Markdown
 
-        self._console.print(Markdown(visible(text)))
+        self._rich.print(Markdown(visible(text)))
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Columns, numbers to the right."""
         right = [all(isinstance(row[column], int | float) for row in rows) for column in range(len(header))]
         cells = [header, *([visible(str(cell)) for cell in row] for row in rows)]
-        if self._console is None:
+        if self._rich is None:
             widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
             for row in cells:
                 padded = zip(row, widths, right, strict=True)
@@ -103,7 +103,7 @@ class Page:
             table.add_column(Text(name), justify="right" if number else "left")
         for row in cells[1:]:
             table.add_row(*map(Text, row))
-        self._console.print(table)
+        self._rich.print(table)
 
 
 def write_json(value: Mapping[str, object] | Sequence[object]) -> None:
@@ -120,13 +120,13 @@ class ProgressLine:
         self._quiet = quiet
         self._step: object = None
         self._bar: Any = None
-        console = None if quiet or os.environ.get("TERM") == "dumb" else _terminal(sys.stderr)
-        if console is not None:
+        terminal = None if quiet or os.environ.get("TERM") == "dumb" else _terminal(sys.stderr)
+        if terminal is not None:
             from rich.progress import BarColumn, Progress, TextColumn
             from rich.table import Column
 
             text = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))
-            self._bar = Progress(BarColumn(20), text, console=console, auto_refresh=False, transient=True)
+            self._bar = Progress(BarColumn(20), text, console=terminal, auto_refresh=False, transient=True)
             self._task = self._bar.add_task("", total=1.0)
 
     def __enter__(self) -> Self:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..crawling.sites import Sites
     from ..embeddings.base import Embedder, LazyModel, Reranker
+    from ..embeddings.query_cache import QueryEmbeddings
     from ..evaluation.service import EvaluationService
     from ..evaluation.unanswered_queries import QueryLog
     from ..indexing.scheduler import IndexScheduler
@@ -17,20 +18,11 @@ if TYPE_CHECKING:
     from ..search.engine import HybridSearchEngine
     from ..search.explain import Analyst
     from ..search.query_expansion import QueryExpansion
+    from ..search.semantic_cache import SemanticCache
     from ..settings import Settings
     from ..storage.base import Catalog, KeywordIndex
     from ..text.base import Analyzer
     from ..tuning.background import BackgroundLearning
-
-
-class CacheControl(Protocol):
-    """A cache as the status shows it and `clear_cache` empties it."""
-
-    def stats(self) -> tuple[int, int, int]:
-        """(entries, hits, misses)."""
-
-    def clear(self) -> int:
-        """Forget everything; returns how many entries there were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +40,7 @@ class Dependencies:
     analyzer: Analyzer
     indexing: IndexScheduler
     embedder: LazyModel[Embedder] | None
-    caches: Mapping[str, CacheControl]
+    caches: Mapping[str, ResultCache | SemanticCache | QueryEmbeddings]
     evaluate: EvaluationService
     registry: Registry
     sites: Sites

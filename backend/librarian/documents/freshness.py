@@ -21,7 +21,7 @@ class Checked:
 
     outcome: SearchOutcome
     changed: frozenset[int] = frozenset()  #: ids of the documents that aren't any more as they were read
-    away: str = ""  #: why the root isn't there, as far as that mattered
+    root_missing: str = ""  #: why the root isn't there, as far as that mattered
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,16 @@ class Files:
 
     root: Paths
     notice: Callable[[Sequence[str]], None]  #: told the paths of what is gone or has changed
-    away: Callable[[], str]  #: why the root isn't there; empty where it is
+    root_missing: Callable[[], str]  #: why the root isn't there; empty where it is
 
 
 def checked(search: Callable[[Query], SearchOutcome], asked: Query, files: Files) -> Checked:
     """The answer of a library without what is gone: other passages take its place, and the verdict is theirs."""
-    gone: set[str] = set()
+    deleted: set[str] = set()
     for _ in range(1 + AGAIN):
-        outcome = search(replace(asked, filters=replace(asked.filters, absent=tuple(sorted(gone)))) if gone else asked)
+        outcome = search(
+            replace(asked, filters=replace(asked.filters, absent=tuple(sorted(deleted)))) if deleted else asked
+        )
         missing: list[Hit] = []
         changed: set[int] = set()
         noticed: list[str] = []
@@ -51,14 +53,14 @@ def checked(search: Callable[[Query], SearchOutcome], asked: Query, files: Files
             else:
                 changed.add(hit.document.doc_id)
             noticed.append(path)
-        if missing and (away := files.away()):
-            return Checked(outcome, frozenset(changed), away)
+        if missing and (root_missing := files.root_missing()):
+            return Checked(outcome, frozenset(changed), root_missing)
         if noticed:
             files.notice(noticed)
         if not missing:
             break
-        gone |= {_highest_gone(hit.document.document.source, files.root) for hit in missing}
-    return Checked(_without(outcome, missing, gone) if gone else outcome, frozenset(changed))
+        deleted |= {_highest_deleted(hit.document.document.source, files.root) for hit in missing}
+    return Checked(_without(outcome, missing, deleted) if deleted else outcome, frozenset(changed))
 
 
 def has_changed(stored: StoredDocument, files: Files) -> bool:
@@ -66,7 +68,7 @@ def has_changed(stored: StoredDocument, files: Files) -> bool:
     is."""
     document = stored.document
     path, same = _found(document, files.root)
-    if same or (same is None and files.away()):
+    if same or (same is None and files.root_missing()):
         return False
     files.notice([path])
     if same is None:
@@ -79,7 +81,7 @@ def has_changed(stored: StoredDocument, files: Files) -> bool:
 def present(mails: Sequence[StoredDocument], files: Files) -> list[StoredDocument]:
     """Mails whose files are there, all where the root isn't."""
     found = {stored.document.source: _found(stored.document, files.root) for stored in mails}
-    if any(same is None for _, same in found.values()) and files.away():
+    if any(same is None for _, same in found.values()) and files.root_missing():
         return list(mails)
     if noticed := [path for path, same in found.values() if not same]:
         files.notice(noticed)
@@ -98,17 +100,17 @@ def _there(root: Paths, path: str) -> bool:
     return root.stat(path)[1] is not None
 
 
-def _highest_gone(path: str, root: Paths) -> str:
+def _highest_deleted(path: str, root: Paths) -> str:
     """The file, or the folder that went with all that it held."""
     while (parent := path.rpartition("/")[0]) and not _there(root, parent):
         path = parent
     return path
 
 
-def _without(outcome: SearchOutcome, missing: Sequence[Hit], gone: set[str]) -> SearchOutcome:
+def _without(outcome: SearchOutcome, missing: Sequence[Hit], deleted: set[str]) -> SearchOutcome:
     """Without hits that are gone after all, and without paths that are."""
     hits = tuple(
-        replace(hit, also_in=tuple(path for path in hit.also_in if path not in gone))
+        replace(hit, also_in=tuple(path for path in hit.also_in if path not in deleted))
         for hit in outcome.hits
         if hit not in missing
     )

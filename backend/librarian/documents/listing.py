@@ -17,7 +17,7 @@ _NONE = {"value": "", "text": "No mail passes these filters; drop one of them."}
 _BEYOND = {"value": "offset", "text": "Start again at offset 0: this page lies beyond the last mail."}
 
 
-def newest_first(catalog: Catalog, query: Query) -> SearchOutcome:
+def list_recent_emails(catalog: Catalog, query: Query) -> SearchOutcome:
     """The documents that pass the query's filters, latest date first, at most `max_per_document` per thread."""
     began = time.perf_counter()
     with catalog.read() as reader:

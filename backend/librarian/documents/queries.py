@@ -142,13 +142,13 @@ def log(outcome: SearchOutcome, slow_ms: float) -> None:
         for name, retriever in outcome.retrievers.items()
         if retriever.status != "off"
     )
-    said = f"mode={outcome.mode} took={outcome.took_ms:.1f}ms total={outcome.total} {retrievers}"
+    line = f"mode={outcome.mode} took={outcome.took_ms:.1f}ms total={outcome.total} {retrievers}"
     if outcome.cache:
-        said += f" cache={outcome.cache}"
+        line += f" cache={outcome.cache}"
     if slow:
-        logger.warning("slow search %r %s", text, said)
+        logger.warning("slow search %r %s", text, line)
     hits = " ".join(
         f"{hit.document.document.file_path}#{hit.chunk.chunk.ordinal}:{match_type(hit.candidate)}:{hit.relevance:.3f}"
         for hit in outcome.hits
     )
-    logger.debug("search %r %s hits=[%s]", text, said, hits)
+    logger.debug("search %r %s hits=[%s]", text, line, hits)

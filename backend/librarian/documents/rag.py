@@ -90,11 +90,11 @@ def _ran(outcome: SearchOutcome, wanted: SearchType) -> Literal["hybrid", "vecto
 
 def _degraded(outcome: SearchOutcome, wanted: SearchType, ran: str) -> list[str]:
     """Why another strategy ran than the one asked for, besides what the engine says anyway."""
-    said = list(outcome.degraded)
-    if ran != wanted and not said:
+    reasons = list(outcome.degraded)
+    if ran != wanted and not reasons:
         retriever = outcome.retrievers["rerank" if wanted == "rerank" else "semantic"]
-        said.append(f"{wanted}: {retriever.reason or 'nothing that it could work on'}")
-    return said
+        reasons.append(f"{wanted}: {retriever.reason or 'nothing that it could work on'}")
+    return reasons
 
 
 def _item(hit: Hit, ran: str, weight: float) -> KnowledgeItem:

@@ -20,6 +20,7 @@ from ..api.library_handle import LibraryHandle
 from ..api.metrics import CONTENT_TYPE, Metrics
 from ..api.rest import HEALTH, READY, Api, add_head, on_error, on_http_error
 from ..api.security import Guard, Rules
+from ..errors import LibrarianError
 from ..schemas import ResultLimits
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def build_app(
         redoc_url=None,
     )
     app.add_exception_handler(HTTPException, on_http_error)
+    app.add_exception_handler(LibrarianError, on_error)
     app.add_exception_handler(Exception, on_error)
     Api(handle, mcp.calls, metrics, limits).add_to(app)
 

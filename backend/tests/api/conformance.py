@@ -279,7 +279,7 @@ def with_fixtures(door: McpServer) -> McpServer:
 
     def trigger(event: Any) -> Handler:
         async def handler(_: Any, __: Any) -> Result:
-            await door.handlers.bus.publish(event)
+            await door.bus.publish(event)
             return _text("done")
 
         return handler

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from librarian.cli.doctor import Finding, examine
+from librarian.cli.doctor import Check, examine
 from librarian.embeddings import model_files
 from librarian.embeddings.model_files import ModelStore
 from librarian.embeddings.model_table import DEFAULT
@@ -15,7 +15,7 @@ from librarian.settings import Settings
 from tests.embeddings import tiny_bert
 
 
-def left_behind(folder: Path, settings: dict[str, object]) -> list[Finding]:
+def left_behind(folder: Path, settings: dict[str, object]) -> list[Check]:
     config = folder / "config.json"
     config.write_text(json.dumps(settings))
     return [item for item in examine(Settings.load(config)) if "no longer name" in item.detail]

@@ -326,7 +326,7 @@ def test_whoever_watches_is_counted_once_and_told_however_busy_the_library_is() 
             release.set()
             await busy
             await client.unsubscribe_resource(CONFIG)
-            assert door.handlers.watched.uris() == []
+            assert door.watched.seen == {}
         calls.close()
 
     run(body())
