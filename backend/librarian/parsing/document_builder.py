@@ -87,9 +87,14 @@ class DocumentBuilder:
         return not self._blocks
 
     @property
+    def has_headings(self) -> bool:
+        """Whether a heading has been written."""
+        return bool(self._headings)
+
+    @property
     def headings(self) -> Sequence[Heading]:
         """What has been written as headings so far."""
-        return self._headings
+        return [replace(head, page=bisect_right(self._pages, head.start) or None) for head in self._headings]
 
     def heading(self, level: int, words: str, links: Iterable[Target] = ()) -> None:
         """A heading of level 1–6; deeper ones become 6."""
@@ -207,9 +212,9 @@ class DocumentBuilder:
     ) -> Document:
         """What was written as a `Document`; `title` is used where there is no heading of level 1, or it `is_better`."""
         text = "".join(self._parts)
-        headings = [replace(head, page=bisect_right(self._pages, head.start) or None) for head in self._headings]
+        headings = self.headings
         heading, in_text = title_of({}, headings, source.file_path)
-        if (title := one_line(title)) and (is_better or all(head.level > 1 for head in self._headings)):
+        if (title := one_line(title)) and (is_better or all(head.level > 1 for head in headings)):
             heading, in_text = title, True
         return new_document(
             source,

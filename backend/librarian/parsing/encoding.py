@@ -17,7 +17,8 @@ _MARKED = {
 #: First bytes of formats that people rename to .txt or .md by mistake.
 _BINARY_SIGNATURES: tuple[bytes, ...] = (
     b"\x7fELF", b"PK\x03\x04", b"%PDF-", b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"\x1f\x8b\x08", b"BZh9",
-    b"\xfd7zXZ\x00", b"7z\xbc\xaf\x27\x1c", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"SQLite format 3\x00", b"\xca\xfe\xba\xbe",
+    b"\xfd7zXZ\x00", b"7z\xbc\xaf\x27\x1c", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+    b"SQLite format 3\x00", b"\xca\xfe\xba\xbe",
 )  # fmt: skip
 
 #: Encodings that hold all of another, and are used where that one is named.
