@@ -127,12 +127,12 @@ class DocumentBuilder:
 
     def table(self, rows: Sequence[Sequence[str]], links: Iterable[Target] = ()) -> None:
         """Rows of cells, the first being the header, which is repeated where the table is long."""
-        kept = [[one_line(cell) for cell in row] for row in rows]
-        kept = [row for row in kept if any(row)]
-        width = max((len(row) - _empty_at_end(row) for row in kept), default=0)
+        filled = [[one_line(cell) for cell in row] for row in rows]
+        filled = [row for row in filled if any(row)]
+        width = max((len(row) - _empty_at_end(row) for row in filled), default=0)
         if not width:
             return
-        shown = [[*row[:width], *[""] * (width - len(row))] for row in kept]
+        shown = [[*row[:width], *[""] * (width - len(row))] for row in filled]
         header, *body = shown
         if width > 1 and sum(map(len, header)) + 3 * width > _LONGEST_HEADER and body:
             self._records(header, body, links)

@@ -131,8 +131,8 @@ class _Description:
         for holder in (schema, *_parts(schema)):
             self._text(holder.get("description"))
         self._see_also(schema)
-        kept = dict.fromkeys(map(tuple, islice(self._rows(schema), _MAX_PROPERTIES)))  # alternatives share properties
-        rows: list[Sequence[str]] = [["Property", "Type", "Required", "Description"], *kept]
+        unique = dict.fromkeys(map(tuple, islice(self._rows(schema), _MAX_PROPERTIES)))  # alternatives share properties
+        rows: list[Sequence[str]] = [["Property", "Type", "Required", "Description"], *unique]
         if len(rows) > 1:
             self._out.table(rows)
         elif named and (words := _type(schema)):

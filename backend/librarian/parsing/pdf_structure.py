@@ -70,7 +70,7 @@ def write_pages(builder: DocumentBuilder, pages: Sequence[Page], outline: Outlin
     sizes = _sizes(pages)
     largest = _LARGER * sizes.body
     repeated = _running_heads(pages, largest)
-    kept = math.inf if is_titled else largest  # the title of an article is the head of its further pages
+    spared = math.inf if is_titled else largest  # the title of an article is the head of its further pages
     if repeated:
         builder.notes.append("lines repeated at the edges of pages are left out")
     first = [line.size for region in pages[0].regions for line in region] if pages and not is_titled else []
@@ -78,7 +78,7 @@ def write_pages(builder: DocumentBuilder, pages: Sequence[Page], outline: Outlin
     for number, page in enumerate(pages):
         edges = _edges(page)
         lines = [
-            [line for line in region if line.size >= kept or id(line) not in edges or _shape(line) not in repeated]
+            [line for line in region if line.size >= spared or id(line) not in edges or _shape(line) not in repeated]
             for region in page.regions
         ]
         writer.page(number, [region for region in lines if region], page)

@@ -33,7 +33,7 @@ _BODY, _HTML, _RTF, _INTERNET_CODE_PAGE, _CODE_PAGE = 0x1000, 0x1013, 0x1009, 0x
 _NAME, _ADDRESS, _INTERNET_ADDRESS, _KIND_OF_RECIPIENT = 0x3001, 0x3003, 0x39FE, 0x0C15
 _LONG_FILE_NAME, _FILE_NAME, _CONTENT_TYPE, _DATA = 0x3707, 0x3704, 0x370E, 0x3701
 
-_EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
+_FILE_TIME_START = datetime(1601, 1, 1, tzinfo=UTC)
 _UTF_16 = 1200
 #: Code pages by number, where it isn't in the name of the character set.
 _CHARSETS = {
@@ -100,7 +100,7 @@ class _Properties:
         type_, value = self._fixed.get(number, (0, b""))
         ticks = int.from_bytes(value, "little") if type_ == _TIME else 0
         try:
-            return format_datetime(_EPOCH + timedelta(microseconds=ticks // 10)) if ticks else ""
+            return format_datetime(_FILE_TIME_START + timedelta(microseconds=ticks // 10)) if ticks else ""
         except OverflowError:
             return ""
 
@@ -147,13 +147,13 @@ def _mime(item: _Properties, depth: int) -> bytes:
 def _headers(item: _Properties) -> bytes:
     """Those that the mail came with, but for MIME's, and what they lack, as Outlook remembers it."""
     sent = item.text(_TRANSPORT_HEADERS)[:_HEADERS_READ].replace("\r\n", "\n").replace("\r", "\n")
-    kept: dict[str, list[str]] = {}
+    headers: dict[str, list[str]] = {}
     for found in _HEADER.finditer(sent):
         if not _OF_MIME.match(found[1]):
-            kept.setdefault(found[1].lower(), []).append(found[0].rstrip("\n"))
-    lines = [line for lines in kept.values() for line in lines]
-    own = _own_headers(item, is_received="from" in kept)
-    lines += [f"{name}: {value}" for name, value in own if value and name.lower() not in kept]
+            headers.setdefault(found[1].lower(), []).append(found[0].rstrip("\n"))
+    lines = [line for lines in headers.values() for line in lines]
+    own = _own_headers(item, is_received="from" in headers)
+    lines += [f"{name}: {value}" for name, value in own if value and name.lower() not in headers]
     return "\n".join([*lines, "MIME-Version: 1.0", ""]).encode("utf-8", "replace")
 
 
