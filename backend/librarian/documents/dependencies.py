@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..crawling.sites import Sites
     from ..embeddings.base import Embedder, LazyModel, Reranker
-    from ..embeddings.query_cache import QueryEmbeddings
+    from ..embeddings.query_cache import QueryVectors
     from ..evaluation.service import EvaluationService
     from ..evaluation.unanswered_queries import QueryLog
     from ..indexing.scheduler import IndexScheduler
@@ -40,7 +40,7 @@ class Dependencies:
     analyzer: Analyzer
     indexing: IndexScheduler
     embedder: LazyModel[Embedder] | None
-    caches: Mapping[str, ResultCache | SemanticCache | QueryEmbeddings]
+    caches: Mapping[str, ResultCache | SemanticCache | QueryVectors]
     evaluate: EvaluationService
     registry: Registry
     sites: Sites

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from ..models import Chunk, Document, Failure, ReadResult, SourceFile
+from ..models import Document, Failure, ReadResult, SourceFile
 
 
 class Parser(Protocol):
@@ -15,26 +15,6 @@ class Parser(Protocol):
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
         """Read one file. Raises `SourceError` with a `reason` where it can't; never anything else."""
-
-
-class Archive(Protocol):
-    """A file format that holds many documents."""
-
-    extensions: tuple[str, ...]
-
-    def members(self, source: SourceFile, data: bytes) -> Iterator[tuple[SourceFile, bytes]]:
-        """Each document as if it were a file below the archive: `archive/name.ext` and its bytes."""
-
-
-class Chunker(Protocol):
-    """Cuts a document by its structure."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes whenever the same document would be cut otherwise."""
-
-    def chunk(self, document: Document) -> tuple[Chunk, ...]:
-        """Chunks in order; every non-blank character outside `document.excluded` lies in at least one."""
 
 
 class Reader(Protocol):

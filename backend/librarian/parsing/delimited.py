@@ -16,7 +16,7 @@ from .table_rows import write_rows
 _DELIMITERS = ",;\t|"
 _SAMPLE_LINES = 50
 _MAX_ROWS = 50_000
-_TOLD = re.compile(r"sep=([^\r\n])[ \t]*\r?\n?", re.I)  #: the first line, where Excel is told the delimiter
+_SEPARATOR_LINE = re.compile(r"sep=([^\r\n])[ \t]*\r?\n?", re.I)  #: a first line that names the delimiter for Excel
 csv.field_size_limit(max(csv.field_size_limit(), MAX_CHARACTERS))  # exports hold whole pages in a cell
 
 
@@ -27,32 +27,32 @@ class CommaSeparatedParser:
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
         decoded = decode(data, source.file_path)
-        manuscript = DocumentBuilder()
+        builder = DocumentBuilder()
         tabbed = source.extension == ".tsv"
-        told = _TOLD.match(decoded.text)
-        text = decoded.text[told.end() :] if told else decoded.text
+        separator = _SEPARATOR_LINE.match(decoded.text)
+        text = decoded.text[separator.end() :] if separator else decoded.text
         text = text.replace("\0", "")
         comments, begin = _comments(text)
-        delimiter = told.group(1) if told else "\t" if tabbed else _delimiter(text[begin:])
+        delimiter = separator.group(1) if separator else "\t" if tabbed else _delimiter(text[begin:])
         cells = _cells(text[begin:].lstrip("\r\n").split("\n", 1)[0], delimiter) if comments else 0
         # As many cells as the line below has name its columns, as `# time,flow` does; a sentence has one.
         while comments and 1 < cells == _cells(comments[-1], delimiter):
             begin -= len(comments.pop())
         for comment in comments:
-            manuscript.paragraph(one_line(comment.strip().lstrip("#")))
-        above = text.count("\n", 0, begin) + bool(told)
+            builder.paragraph(one_line(comment.strip().lstrip("#")))
+        above = text.count("\n", 0, begin) + bool(separator)
         lines = io.StringIO(text[begin:], newline="")
         rows = csv.reader(lines, delimiter=delimiter, strict=False)
         name = source.file_path.rsplit("/", 1)[-1]
         try:
-            write_rows(manuscript, rows, _MAX_ROWS, name)
+            write_rows(builder, rows, _MAX_ROWS, name)
         except csv.Error as error:
             raise SourceError(
                 f"'{source.file_path}' can't be read as a table, line {above + rows.line_num}: {error}.",
                 hint="Check its quotes.",
                 reason="corrupt",
             ) from error
-        document = manuscript.document(source, source.extension)
+        document = builder.document(source, source.extension)
         return replace(document, encoding=decoded.encoding, encoding_confidence=decoded.confidence)
 
 

@@ -92,9 +92,14 @@ class DocumentBuilder:
         return "".join(self._parts)
 
     @property
+    def has_headings(self) -> bool:
+        """Whether a heading has been written."""
+        return bool(self._headings)
+
+    @property
     def headings(self) -> Sequence[Heading]:
         """What has been written as headings so far."""
-        return self._headings
+        return [replace(head, page=bisect_right(self._pages, head.start) or None) for head in self._headings]
 
     def heading(self, level: int, words: str, links: Iterable[Target] = ()) -> None:
         """A heading of level 1–6; deeper ones become 6."""
@@ -127,12 +132,12 @@ class DocumentBuilder:
 
     def table(self, rows: Sequence[Sequence[str]], links: Iterable[Target] = ()) -> None:
         """Rows of cells, the first being the header, which is repeated where the table is long."""
-        kept = [[one_line(cell) for cell in row] for row in rows]
-        kept = [row for row in kept if any(row)]
-        width = max((len(row) - _empty_at_end(row) for row in kept), default=0)
+        filled = [[one_line(cell) for cell in row] for row in rows]
+        filled = [row for row in filled if any(row)]
+        width = max((len(row) - _empty_at_end(row) for row in filled), default=0)
         if not width:
             return
-        shown = [[*row[:width], *[""] * (width - len(row))] for row in kept]
+        shown = [[*row[:width], *[""] * (width - len(row))] for row in filled]
         header, *body = shown
         if width > 1 and sum(map(len, header)) + 3 * width > _LONGEST_HEADER and body:
             self._records(header, body, links)
@@ -212,9 +217,9 @@ class DocumentBuilder:
     ) -> Document:
         """What was written as a `Document`; `title` is used where there is no heading of level 1, or it `is_better`."""
         text = self.text
-        headings = [replace(head, page=bisect_right(self._pages, head.start) or None) for head in self._headings]
+        headings = self.headings
         heading, in_text = title_of({}, headings, source.file_path)
-        if (title := one_line(title)) and (is_better or all(head.level > 1 for head in self._headings)):
+        if (title := one_line(title)) and (is_better or all(head.level > 1 for head in headings)):
             heading, in_text = title, True
         return new_document(
             source,

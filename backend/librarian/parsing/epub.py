@@ -10,7 +10,7 @@ from ..models import Document, SourceFile
 from .document_builder import DocumentBuilder
 from .html import HtmlPage, html_tree
 from .metadata import parse_date
-from .zip_package import ZipPackage, beside, opened
+from .zip_package import ZipPackage, opened, resolved_target
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -27,7 +27,7 @@ class EpubParser:
     extensions: tuple[str, ...] = (".epub",)
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
-        manuscript = DocumentBuilder()
+        builder = DocumentBuilder()
         with opened(data, source.file_path) as package:
             if "META-INF/encryption.xml" in package and "META-INF/rights.xml" in package:
                 raise SourceError(
@@ -37,12 +37,12 @@ class EpubParser:
             book = next((element.get("full-path") or "" for element in root.iter("{*}rootfile")), "")
             opf = package.tree(book)
             for chapter in _chapters(opf, book):
-                if chapter in package and not manuscript.full:
-                    _write(package, chapter, manuscript)
+                if chapter in package and not builder.full:
+                    _write(package, chapter, builder)
                 elif chapter not in package:
-                    manuscript.notes.append(f"the chapter {posixpath.basename(chapter)} is missing")
+                    builder.notes.append(f"the chapter {posixpath.basename(chapter)} is missing")
         title = _first(opf, "title")
-        return manuscript.document(
+        return builder.document(
             source,
             ".epub",
             title=title,
@@ -52,12 +52,12 @@ class EpubParser:
         )
 
 
-def _write(package: ZipPackage, chapter: str, manuscript: DocumentBuilder) -> None:
+def _write(package: ZipPackage, chapter: str, builder: DocumentBuilder) -> None:
     with package.open(chapter) as part:
         text = part.read().decode("utf-8", "replace")
     root = html_tree(text)
     if root is not None:
-        HtmlPage(manuscript, strict=False).write(root)
+        HtmlPage(builder, strict=False).write(root)
 
 
 def _chapters(opf: _Element, book: str) -> list[str]:
@@ -69,7 +69,7 @@ def _chapters(opf: _Element, book: str) -> list[str]:
     for reference in opf.iter("{*}itemref"):
         href, media, properties = items.get(reference.get("idref"), ("", "", ""))
         if href and media in _PAGES and "nav" not in properties.split():
-            chapters.append(beside(book, href))
+            chapters.append(resolved_target(book, href))
     return chapters
 
 

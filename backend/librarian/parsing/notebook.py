@@ -55,11 +55,11 @@ def _parts(cell: Mapping[str, Any], language: str) -> Iterator[str]:
     elif kind == "markdown":
         yield _closed(words)
     elif kind == "code":
-        yield _fenced(words, language)
+        yield _fence(words, language)
         for output in cell.get("outputs") or ():
-            yield _fenced(_shown(output), "text")
+            yield _fence(_shown(output), "text")
     elif kind == "raw":
-        yield _fenced(words, "text")
+        yield _fence(words, "text")
 
 
 def _closed(words: str) -> str:
@@ -86,7 +86,7 @@ def _joined(lines: object) -> str:
     return _ESCAPES.sub("", words).replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
 
 
-def _fenced(code: str, language: str) -> str:
+def _fence(code: str, language: str) -> str:
     if not code.strip():
         return ""
     marks = marks_around(code)

@@ -32,7 +32,6 @@ class _Description:
     def __init__(self, builder: DocumentBuilder, root: Any) -> None:
         self._out = builder
         self._root = root
-        self._followed: set[str] = set()  # references
 
     def write(self) -> None:
         root, components = self._root, _mapping(self._root.get("components"))
@@ -44,11 +43,6 @@ class _Description:
         for name, schema in {**_mapping(root.get("definitions")), **_mapping(components.get("schemas"))}.items():
             self._out.heading(2, f"Schema {name}")
             self._schema(_mapping(schema))
-        for place, responses in (("#/responses", root), ("#/components/responses", components)):
-            for name, response in _mapping(responses.get("responses")).items():
-                if f"{place}/{name}" not in self._followed:
-                    self._out.heading(2, f"Response {name}")
-                    self._response(str(name), response)
         schemes = {**_mapping(root.get("securityDefinitions")), **_mapping(components.get("securitySchemes"))}
         for name, scheme in schemes.items():
             self._security(str(name), self._resolved(scheme))
@@ -58,13 +52,11 @@ class _Description:
         info = _mapping(root.get("info"))
         out.heading(1, f"{info.get('title') or 'API'} {info.get('version') or ''}")
         self._text(info.get("description"))
-        servers = [f"{one.get('url', '')} {one.get('description', '')}" for one in root.get("servers") or ()]
-        if host := root.get("host"):
-            servers.append(f"{host}{root.get('basePath') or ''}")
-        for server in servers:
-            out.item(f"Server: {one_line(server)}")
-        for tag in root.get("tags") or ():
-            out.item(f"{_mapping(tag).get('name') or ''}: {one_line(str(_mapping(tag).get('description') or ''))}")
+        hosts = [{"url": f"{root['host']}{root.get('basePath') or ''}"}] if root.get("host") else []
+        for server in [*(root.get("servers") or ()), *hosts]:
+            out.item(f"Server: {server.get('url', '')} {one_line(str(server.get('description', '')))}")
+        for tag in map(_mapping, root.get("tags") or ()):
+            out.item(f"{tag.get('name') or ''}: {_described(tag)}")
         self._see_also(root)
 
     def _path(self, path: str, given: Any, *, called_back: bool = False) -> None:
@@ -96,25 +88,25 @@ class _Description:
                 [
                     str(parameter.get("name") or ""), str(parameter.get("in") or ""), _type(schema),
                     "yes" if parameter.get("required") else "no",
-                    one_line(str(parameter.get("description") or "")) or _description_of(self._resolved(schema)),
+                    _described(parameter) or _description_of(self._resolved(schema)),
                 ]
             )  # fmt: skip
         if len(rows) > 1:
             out.table(rows)
         body = self._resolved(operation.get("requestBody"))
         if body:
-            out.paragraph(f"Request body: {one_line(str(body.get('description') or ''))} {_media(body)}")
+            out.paragraph(f"Request body: {_described(body)} {_media(body)}")
             self._content(body)
         for code, given in _mapping(operation.get("responses")).items():
             self._response(str(code), given)
 
     def _response(self, name: str, given: Any) -> None:
         response = self._resolved(given)
-        self._out.item(f"{name}: {one_line(str(response.get('description') or ''))} {_media(response)}")
+        self._out.item(f"{name}: {_described(response)} {_media(response)}")
         for header, value in _mapping(response.get("headers")).items():
             held = self._resolved(value)
             kind = _type(_mapping(held.get("schema")) or held)
-            self._out.item(f"Header {header} ({kind}): {one_line(str(held.get('description') or ''))}", 1)
+            self._out.item(f"Header {header} ({kind}): {_described(held)}", 1)
         self._content(response)
 
     def _content(self, body: Mapping[str, Any]) -> None:
@@ -131,8 +123,8 @@ class _Description:
         for holder in (schema, *_parts(schema)):
             self._text(holder.get("description"))
         self._see_also(schema)
-        kept = dict.fromkeys(map(tuple, islice(self._rows(schema), _MAX_PROPERTIES)))  # alternatives share properties
-        rows: list[Sequence[str]] = [["Property", "Type", "Required", "Description"], *kept]
+        unique = dict.fromkeys(map(tuple, islice(self._rows(schema), _MAX_PROPERTIES)))  # alternatives share properties
+        rows: list[Sequence[str]] = [["Property", "Type", "Required", "Description"], *unique]
         if len(rows) > 1:
             self._out.table(rows)
         elif named and (words := _type(schema)):
@@ -189,7 +181,7 @@ class _Description:
     def _see_also(self, holder: Mapping[str, Any]) -> None:
         given = _mapping(holder.get("externalDocs"))
         if url := str(given.get("url") or ""):
-            words = one_line(str(given.get("description") or "")) or url
+            words = _described(given) or url
             self._out.paragraph(f"See also: {words}", [(words, url)])
 
     def _text(self, words: Any) -> None:
@@ -201,11 +193,14 @@ class _Description:
         reference = _mapping(given).get("$ref")
         if not isinstance(reference, str) or not reference.startswith("#/"):
             return _mapping(given)
-        self._followed.add(reference)
         place = self._root
         for name in reference[2:].split("/"):
             place = _mapping(place).get(name.replace("~1", "/").replace("~0", "~"))
         return _mapping(place)
+
+
+def _described(holder: Mapping[str, Any]) -> str:
+    return one_line(str(holder.get("description") or ""))
 
 
 def _parts(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -231,13 +226,10 @@ def _beginning(value: Any) -> str:
 
 def _media(content: Mapping[str, Any]) -> str:
     """The media types of a body and the names of their schemas."""
-    shown = [
-        f"{kind} {_type(_mapping(_mapping(media).get('schema')))}"
-        for kind, media in _mapping(content.get("content")).items()
-    ]
-    if "schema" in content:
-        shown.append(_type(_mapping(content["schema"])))
-    return f"({', '.join(one_line(words) for words in shown)})" if shown else ""
+    held = [(f"{kind} ", media) for kind, media in _mapping(content.get("content")).items()]
+    held += [("", content)] if "schema" in content else []
+    shown = ", ".join(one_line(kind + _type(_mapping(_mapping(media).get("schema")))) for kind, media in held)
+    return f"({shown})" if held else ""
 
 
 def _type(schema: Mapping[str, Any]) -> str:

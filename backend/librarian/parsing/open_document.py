@@ -12,7 +12,7 @@ from .document_builder import DocumentBuilder, Target
 from .metadata import parse_date
 from .office_xml import attribute, child, children, local, whole
 from .word_formatting import written_number
-from .zip_package import ZipPackage, beside, opened
+from .zip_package import ZipPackage, opened, resolved_target
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -239,7 +239,7 @@ class _Text:
         """The characters of the formula (MathML) that a frame shows; empty where it shows something else."""
         held = child(frame, "object")
         formula = child(held, "math")
-        part = f"{beside('content.xml', attribute(held, 'href'))}/content.xml"
+        part = f"{resolved_target('content.xml', attribute(held, 'href'))}/content.xml"
         if formula is None and held is not None and part in self._package:
             try:
                 formula = self._package.tree(part)

@@ -22,8 +22,6 @@ _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi",
 #: Letters of Hebrew, Arabic and their neighbours, which are read from right to left; all letters.
 _LEFTWARD = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _LETTER = re.compile(r"[^\W\d_]")
-#: What is turned round with its line where one glyph stands for both: lam with an alef behind it, of any kind.
-_ALEF_LAM = re.compile("[\u0622\u0623\u0625\u0627\u0671]\u0644")
 _HALVES = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x01-\x08\x0e-\x1f\x7f\ufffd]")
 _BOLD = re.compile(rb"bold|black|heavy|semibold|demi|-b$|cmbx", re.I)
@@ -63,7 +61,7 @@ class PdfParser:
             pdf.close()
 
     def _read(self, source: SourceFile, pdf: pypdfium2.PdfDocument) -> Document:
-        manuscript = DocumentBuilder()
+        builder = DocumentBuilder()
         count = len(pdf)
         pages: list[Page] = []
         pictures: list[int] = []
@@ -88,24 +86,24 @@ class PdfParser:
                 reason="no_text",
             )
         if pictures:
-            manuscript.notes.append(f"no text layer on {_pages(pictures)}")
+            builder.notes.append(f"no text layer on {_pages(pictures)}")
         if garbled := [number for number, page in enumerate(pages, 1) if page.unreadable > page.readable]:
-            manuscript.notes.append(f"the fonts don't say which characters stand on {_pages(garbled)}")
+            builder.notes.append(f"the fonts don't say which characters stand on {_pages(garbled)}")
         if cut_off := [number for number, page in enumerate(pages, 1) if page.cut_off]:
-            manuscript.notes.append(f"words beyond the page's edges are left out on {_pages(cut_off)}")
+            builder.notes.append(f"words beyond the page's edges are left out on {_pages(cut_off)}")
         if broken:
-            manuscript.notes.append(f"{_pages(broken)} can't be read")
+            builder.notes.append(f"{_pages(broken)} can't be read")
         if count > _MAX_PAGES:
-            manuscript.notes.append(f"only the first {_MAX_PAGES:,} of {count:,} pages are kept")
+            builder.notes.append(f"only the first {_MAX_PAGES:,} of {count:,} pages are kept")
         title = one_line(pdf.get_metadata_value("Title") or "")
         title = "" if _NO_TITLE.search(title) else title
-        write_pages(manuscript, pages, _outline(pdf), is_titled=bool(title))
-        found = next((heading for heading in manuscript.headings if heading.level == 1), None)
+        write_pages(builder, pages, _outline(pdf), is_titled=bool(title))
+        found = next((heading for heading in builder.headings if heading.level == 1), None)
         # Chapters begin behind the title page, and a title's first line may be larger than its others.
         is_better = found is not None and (
             (found.page or 1) > 1 or title.lower().startswith(f"{found.text.lower().rstrip(':-–—')} ")
         )
-        return manuscript.document(source, ".pdf", title=title, is_better=is_better)
+        return builder.document(source, ".pdf", title=title, is_better=is_better)
 
 
 def _page(pdf: pypdfium2.PdfDocument, number: int) -> tuple[Page, bool | None]:
@@ -156,11 +154,7 @@ def _directed(words: list[Word], is_leftward: bool) -> list[Word]:
     for word in words:
         if is_leftward:
             word.left, word.right = -word.right, -word.left
-        if _LETTER.search(word.text):
-            word.against = (_LEFTWARD.search(word.text) is None) == is_leftward
-            word.is_neutral = False
-        else:
-            word.is_neutral = True
+        word.against = any(map(str.isalnum, word.text)) and (_LEFTWARD.search(word.text) is None) == is_leftward
     return words
 
 
@@ -211,7 +205,6 @@ def _words(
         text = "".join(
             chr(code) if 0 < code < 0x110000 and code != 2 else " " if code != 2 else "\ufffe" for code in codes
         )
-    text = _with_ligatures_told(text, text_page)
     first, last = raw.FS_RECTF(), raw.FS_RECTF()
     name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
     fonts: dict[bytes, tuple[bool, bool]] = {}
@@ -240,39 +233,13 @@ def _words(
                 mono=looks[1],
             ),
             abs(raw.FPDFText_GetCharAngle(text_page, begin)) % 6.28 < _UPRIGHT,
-            _is_within(edges, first.left, last.right, first.bottom, first.top)
-            or _is_drawn_within(edges, text_page, begin),
+            _is_within(edges, first.left, last.right, first.bottom, first.top),
         )
-
-
-def _with_ligatures_told(text: str, text_page: Any) -> str:
-    """A page's characters, with lam before alef where one glyph stands for both: they share their box."""
-    import pypdfium2
-
-    def told(pair: re.Match[str]) -> str:
-        try:
-            same = text_page.get_charbox(pair.start()) == text_page.get_charbox(pair.start() + 1)
-        except pypdfium2.PdfiumError:
-            return pair.group()
-        return pair.group()[::-1] if same else pair.group()
-
-    return _ALEF_LAM.sub(told, text)
 
 
 def _is_within(edges: tuple[float, float, float, float], left: float, right: float, bottom: float, top: float) -> bool:
     """Whether the middle of a box lies within a page's edges: left, bottom, right, top."""
     return edges[0] <= (left + right) / 2 <= edges[2] and edges[1] <= (bottom + top) / 2 <= edges[3]
-
-
-def _is_drawn_within(edges: tuple[float, float, float, float], text_page: Any, place: int) -> bool:
-    """Whether a character's ink lies within a page's edges; fonts of symbols tell the wrong height of their lines."""
-    import pypdfium2
-
-    try:
-        left, bottom, right, top = text_page.get_charbox(place)
-    except pypdfium2.PdfiumError:
-        return False
-    return _is_within(edges, left, right, bottom, top)
 
 
 def _joined(text: str) -> str:

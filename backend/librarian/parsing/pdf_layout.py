@@ -7,10 +7,9 @@ from top to bottom too, but its cells are short, and rows are read across.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from statistics import median
 
 _MAX_DEPTH = 40
@@ -21,7 +20,6 @@ _MIN_COLUMN_WORDS = 3  #: per line at the median
 _GUTTER = 0.8  #: of the type size, that a gutter is wide at least
 _MAX_GAPS = 40  #: places at which a region is tried to be cut across
 _MAX_TESTS = 250  #: of a page for columns; most need fewer than ten
-_NUMBER = re.compile(r"\d[^.)]*$")  #: no item's
 _CELL_GAP = 1.6  #: of the type size: wider gaps part cells rather than words
 
 
@@ -38,26 +36,30 @@ class Word:
     bold: bool = False
     mono: bool = False
     against: bool = False  #: read against the direction of its page: Latin words among Arabic ones, or the reverse
-    is_neutral: bool = False  #: no letter says in which direction it is read; told on pages with both directions
+
+
+def joined(words: Sequence[Word]) -> str:
+    """The text of words from left to right; those that are read against the direction of the page are turned round."""
+    runs = (list(run) for _, run in groupby(words, key=lambda word: word.against))
+    return " ".join(word.text for run in runs for word in (run[::-1] if run[0].against else run))
 
 
 @dataclass(slots=True)
 class Line:
-    """Words on one base line, in the order in which they are read, in one column.
+    """Words on one base line from left to right, in one column.
 
     A page that is read from right to left is mirrored, so that its lines begin at the left too.
     """
 
     words: list[Word]
-    is_mixed: bool = False  #: whether some of them are read against the page's direction
 
     @property
     def text(self) -> str:
-        return " ".join(word.text for word in self.words)
+        return joined(self.words)
 
     @property
     def left(self) -> float:
-        return min(word.left for word in self.words) if self.is_mixed else self.words[0].left
+        return self.words[0].left
 
     @property
     def right(self) -> float:
@@ -89,18 +91,12 @@ class Line:
 
     def cells(self) -> list[list[Word]]:
         """The words parted where the gaps are wide."""
-        words = self.by_place
-        cells = [[words[0]]]
-        for before, word in pairwise(words):
+        cells = [[self.words[0]]]
+        for before, word in pairwise(self.words):
             if word.left - before.right > _CELL_GAP * max(before.size, word.size):
                 cells.append([])
             cells[-1].append(word)
-        return [_as_read(cell) for cell in cells] if self.is_mixed else cells
-
-    @property
-    def by_place(self) -> list[Word]:
-        """The words from left to right."""
-        return sorted(self.words, key=lambda word: word.left) if self.is_mixed else self.words
+        return cells
 
 
 def in_reading_order(words: Sequence[Word]) -> list[list[Line]]:
@@ -120,9 +116,8 @@ def _has_gutter(line: Line) -> bool:
     """Whether a line has two stretches of running words beside each other, as columns give and few tables do."""
     size = median(word.size for word in line.words)
     stretches, words, length = 0, 0, 0
-    by_place = line.by_place
-    reached = by_place[0].left
-    for word in by_place:
+    reached = line.left
+    for word in line.words:
         if word.left - reached > _GUTTER * size:
             stretches += _is_running(words, length)
             words = length = 0
@@ -226,36 +221,7 @@ def _lines(words: Sequence[Word]) -> list[Line]:
                 break
         else:
             lines.append(Line([word]))
-    is_mixed = any(word.against for word in words)
     for line in lines:
         line.words.sort(key=lambda word: word.left)
-        if is_mixed and any(word.against for word in line.words):
-            line.words, line.is_mixed = _as_read(line.words), True
     lines.sort(key=lambda line: (line.words[0].bottom, line.left))
     return lines
-
-
-def _as_read(words: list[Word]) -> list[Word]:
-    """Words from left to right in the order in which they are read.
-
-    What is read against the rest is turned round with what stands among it, and with numbers before it: of a line in
-    Arabic, `ASVS 4.0` is seen with its number first. Most of the words say how the line itself is read.
-    """
-    is_turned = sum(word.against for word in words) > sum(not (word.against or word.is_neutral) for word in words)
-    line = words[::-1] if is_turned else words
-    found: list[Word] = []
-    place = 0
-    while place < len(line):
-        first = place
-        while first < len(line) and line[first].is_neutral and _NUMBER.search(line[first].text):
-            first += 1
-        end = first
-        for number in range(first, len(line)):
-            if line[number].against != is_turned and not line[number].is_neutral:
-                end = number + 1
-            elif not line[number].is_neutral or number == first:
-                break
-        end = end if end > first else place + 1
-        found += line[place:end][::-1]
-        place = end
-    return found

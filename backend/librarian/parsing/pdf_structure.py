@@ -15,7 +15,7 @@ from itertools import pairwise
 from statistics import median
 
 from .document_builder import DocumentBuilder, one_line
-from .pdf_layout import Line, Word
+from .pdf_layout import Line, Word, joined
 
 Outline = dict[int, list[tuple[str, int]]]  #: page (from 0) → titles with their levels
 
@@ -36,7 +36,6 @@ _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
 _LEADERS = re.compile(r"(?:\s?\.){4,}\s?")
 _ENDS = (".", "!", "?", ":", "。", "！", "？", "”", '"', ";")
 _SOFT = "\ufffe"
-_PARTED_NAME = ("_-", f"_{_SOFT}", "_\u2010")
 
 
 @dataclass(slots=True)
@@ -63,9 +62,7 @@ class _Sizes:
     levels: dict[float, int] = field(default_factory=dict)
 
 
-def write_pages(
-    manuscript: DocumentBuilder, pages: Sequence[Page], outline: Outline, *, is_titled: bool = False
-) -> None:
+def write_pages(builder: DocumentBuilder, pages: Sequence[Page], outline: Outline, *, is_titled: bool = False) -> None:
     """Write all pages; running heads are left out, which is noted.
 
     An outline leaves the title out: unless the file says it (`is_titled`), the largest words of the first page are one.
@@ -73,15 +70,15 @@ def write_pages(
     sizes = _sizes(pages)
     largest = _LARGER * sizes.body
     repeated = _running_heads(pages, largest)
-    kept = math.inf if is_titled else largest  # the title of an article is the head of its further pages
+    spared = math.inf if is_titled else largest  # the title of an article is the head of its further pages
     if repeated:
-        manuscript.notes.append("lines repeated at the edges of pages are left out")
+        builder.notes.append("lines repeated at the edges of pages are left out")
     first = [line.size for region in pages[0].regions for line in region] if pages and not is_titled else []
-    writer = _Writer(manuscript, sizes, outline, _compounds(pages), max(first, default=0.0))
+    writer = _Writer(builder, sizes, outline, _compounds(pages), max(first, default=0.0))
     for number, page in enumerate(pages):
         edges = _edges(page)
         lines = [
-            [line for line in region if line.size >= kept or id(line) not in edges or _shape(line) not in repeated]
+            [line for line in region if line.size >= spared or id(line) not in edges or _shape(line) not in repeated]
             for region in page.regions
         ]
         writer.page(number, [region for region in lines if region], page)
@@ -147,9 +144,9 @@ def _compounds(pages: Sequence[Page]) -> frozenset[str]:
 
 class _Writer:
     def __init__(
-        self, manuscript: DocumentBuilder, sizes: _Sizes, outline: Outline, compounds: frozenset[str], cover: float
+        self, builder: DocumentBuilder, sizes: _Sizes, outline: Outline, compounds: frozenset[str], cover: float
     ) -> None:
-        self._out = manuscript
+        self._out = builder
         self._sizes = sizes
         self._outline = outline
         self._compounds = compounds
@@ -228,7 +225,7 @@ class _Writer:
         if not any(char.isalpha() for char in words):
             return place
         level = self._sizes.levels.get(line.size, 0)
-        is_title = self._outline and not self._out.headings and (level == 1 or (level and line.size == self._cover))
+        is_title = self._outline and not self._out.has_headings and (level == 1 or (level and line.size == self._cover))
         if is_title and len(words) <= _LONGEST_HEADING:
             self._shift = 1  # a title, which outlines leave out
             return self._write_heading(1, words, end)
@@ -251,9 +248,8 @@ class _Writer:
 
     def _paragraph(self, lines: list[Line], place: int, step: float) -> int:
         """Take the lines of the paragraph that begins at `place`."""
-        first = lines[place]
         end = place + 1
-        while end < len(lines) and not self._breaks(lines, end, first, step):
+        while end < len(lines) and not _breaks(lines, end, step):
             end += 1
         words = self._joined(lines[place:end])
         if place == 0 and self._open and not self._open.endswith(_ENDS) and words[:1].islower():
@@ -266,20 +262,6 @@ class _Writer:
             self._end(words)
         return end
 
-    def _breaks(self, lines: list[Line], place: int, first: Line, step: float) -> bool:
-        """Whether a new paragraph begins with the line at `place`."""
-        before, line = lines[place - 1], lines[place]
-        if line.top - before.top > _NEW_PARAGRAPH * step + 0.1:
-            return True
-        return not before.text.endswith(_PARTED_NAME) and (
-            abs(line.size - before.size) > 0.1 * before.size
-            or line.mono != before.mono
-            or (line.bold and not before.bold)
-            or _ITEM.match(line.text) is not None
-            or (line.left - before.left > _INDENT * line.size and before.text.endswith(_ENDS))
-            or _table_end(lines, place) > place
-        )
-
     def _joined(self, lines: Sequence[Line]) -> str:
         words = ""
         for line in lines:
@@ -287,17 +269,30 @@ class _Writer:
         return words.rstrip(_SOFT) + ("-" if words.endswith(_SOFT) else "")
 
     def _join(self, before: str, after: str) -> str:
-        """Two lines as one, a word that was parted made whole; TeX parts names behind their underscores."""
-        if before.endswith(_PARTED_NAME) and (after[:1].isalnum() or after[:1] == "_"):
-            return before[:-1] + after
+        """Two lines as one, a word that was parted made whole."""
         if before.endswith((_SOFT, "-", "\xad", "‐")) and len(before) > 1 and before[-2].isalpha():
-            head, _, tail = before[:-1].rpartition(" ")[2], "", after.partition(" ")[0]
+            head, tail = before[:-1].rpartition(" ")[2], after.partition(" ")[0]
             if tail[:1].islower() and f"{head}-{tail}".strip(".,;:()").lower() not in self._compounds:
                 return before[:-1] + after
             return before[:-1] + "-" + after
         if before and after and _is_spaceless(before[-1]) and _is_spaceless(after[0]):
             return before + after
         return f"{before.replace(_SOFT, '-')} {after}"
+
+
+def _breaks(lines: list[Line], place: int, step: float) -> bool:
+    """Whether a new paragraph begins with the line at `place`."""
+    before, line = lines[place - 1], lines[place]
+    if line.top - before.top > _NEW_PARAGRAPH * step + 0.1:
+        return True
+    return (
+        abs(line.size - before.size) > 0.1 * before.size
+        or line.mono != before.mono
+        or (line.bold and not before.bold)
+        or _ITEM.match(line.text) is not None
+        or (line.left - before.left > _INDENT * line.size and before.text.endswith(_ENDS))
+        or _table_end(lines, place) > place
+    )
 
 
 def _is_spaceless(char: str) -> bool:
@@ -366,7 +361,7 @@ def _table(lines: Sequence[Line]) -> list[list[str]]:
 
 
 def _text(words: Sequence[Word]) -> str:
-    return " ".join(word.text for word in words).replace(_SOFT, "-")
+    return joined(words).replace(_SOFT, "-")
 
 
 def _code_line(line: Line, edge: float) -> str:

@@ -21,8 +21,9 @@ from ..text.base import Analyzer
 from ..text.characters import spelt
 from ..text.missing_includes import MESSAGE
 from .asciidoc import AsciiDocParser
-from .base import Archive, Chunker, Parser
-from .email.archives import begins_as_archive, format_of
+from .base import Parser
+from .chunking import StructureChunker
+from .email.archives import MboxArchive, begins_as_archive, format_of
 from .email.quotes import quoted_blocks
 from .includes.expansion import Expansion, expanded
 from .includes.files import IncludeRoots
@@ -48,7 +49,7 @@ class FileReader:
     def __init__(
         self,
         analyzer: Analyzer,
-        chunker: Chunker,
+        chunker: StructureChunker,
         *,
         extract_tags: bool = True,
         infer_doc_type: bool = True,
@@ -112,7 +113,7 @@ class FileReader:
             chunks += quotes
         return ReadResult(document, chunks, self.entries(document, chunks), (time.perf_counter() - begun) * 1000)
 
-    def _archive(self, archive: Archive, source: SourceFile, data: bytes, begun: float) -> ReadResult:
+    def _archive(self, archive: MboxArchive, source: SourceFile, data: bytes, begun: float) -> ReadResult:
         """Its members, and a label for itself. A member without headers is read as a text."""
         found: list[ReadResult] = []
         members = list(archive.members(source, data))

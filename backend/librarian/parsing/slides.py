@@ -65,7 +65,7 @@ def _write_slide(out: DocumentBuilder, slide: Slide, authors: Mapping[str | None
     titles = [shape for shape in shapes if _placeholder(shape) in _TITLES]
     for shape in titles:
         words = " ".join(text for _, text, _ in _paragraphs(slide.part, child(shape, "txBody")))
-        out.heading(2 if out.headings else 1, words)
+        out.heading(2 if out.has_headings else 1, words)
     for shape in shapes:
         if shape not in titles and _placeholder(shape) not in _LEFT_OUT:
             _write_shape(out, slide.part, shape)

@@ -9,7 +9,7 @@ from .document_builder import MAX_CHARACTERS, DocumentBuilder, one_line
 _NUMBER_SIGNS = str.maketrans("", "", " .,:-+/%€$£eE\xa0")
 
 
-def write_rows(manuscript: DocumentBuilder, rows: Iterable[list[str]], most: int, name: str) -> None:
+def write_rows(builder: DocumentBuilder, rows: Iterable[list[str]], most: int, name: str) -> None:
     """Write runs of rows between empty ones: as a table, or as lines where they have one column.
 
     The first row is the header, after titles of one cell; where it looks like data, the columns have no names.
@@ -18,23 +18,23 @@ def write_rows(manuscript: DocumentBuilder, rows: Iterable[list[str]], most: int
     run: list[list[str]] = []
     length = 0  # a small sheet may show one long text in each of its cells
     for count, row in enumerate(rows):
-        if count >= most or manuscript.full or length > MAX_CHARACTERS:
-            manuscript.notes.append(f"only the first {count:,} rows of '{name}' are kept")
+        if count >= most or builder.full or length > MAX_CHARACTERS:
+            builder.notes.append(f"only the first {count:,} rows of '{name}' are kept")
             break
         cells = [one_line(cell) for cell in row]
         length += sum(map(len, cells))
         if any(cells):
             run.append(cells)
         elif run:
-            _write(manuscript, run)
+            _write(builder, run)
             run = []
     if run:
-        _write(manuscript, run)
+        _write(builder, run)
 
 
-def _write(manuscript: DocumentBuilder, rows: list[list[str]]) -> None:
+def _write(builder: DocumentBuilder, rows: list[list[str]]) -> None:
     while rows and sum(map(bool, rows[0])) == 1:  # titles and remarks above a table, or a column of words
-        manuscript.paragraph(next(filter(None, rows[0])))
+        builder.paragraph(next(filter(None, rows[0])))
         rows = rows[1:]
     if not rows:
         return
@@ -42,7 +42,7 @@ def _write(manuscript: DocumentBuilder, rows: list[list[str]]) -> None:
     rows = [row[first:] for row in rows]
     if not _is_header(rows[0]) and len(rows) > 1:
         rows = [[f"column {place + 1}" for place in range(max(map(len, rows)))], *rows]
-    manuscript.table(rows)
+    builder.table(rows)
 
 
 def _is_header(row: list[str]) -> bool:

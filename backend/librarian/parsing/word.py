@@ -80,7 +80,7 @@ class _Body:
         self._numbering = Numbering(self._tree("numbering"))
         self._notes: list[tuple[str, str]] = []  # kind and id
         self._code: list[str] = []  # lines, until a paragraph that isn't code
-        self._in_contents = self._hides = self._breaks_page = False
+        self._in_contents = self._has_hidden_text = self._breaks_page = False
         self._unread = 0
         # Where Word has laid the document out, its marks include the explicit breaks.
         self._is_laid_out = next(self._root.iter("{*}lastRenderedPageBreak"), None) is not None
@@ -104,7 +104,7 @@ class _Body:
                 self._out.paragraph(f"Comment{f' by {comment.author}' if comment.author else ''}: {words}")
         if self._unread:
             self._out.notes.append(f"files inserted as a whole (altChunk) aren't read: {self._unread}")
-        if self._hides:
+        if self._has_hidden_text:
             self._out.notes.append("hidden text is left out")
 
     def _tree(self, kind: str) -> _Element | None:
@@ -215,7 +215,7 @@ class _Body:
             if name == "t":
                 line.pieces.append(inner.text or "")
             elif name == "r" and is_on(child(inner, "rPr", "vanish")):
-                self._hides = self._hides or next(inner.iter("{*}t"), None) is not None
+                self._has_hidden_text = self._has_hidden_text or next(inner.iter("{*}t"), None) is not None
             elif name in _LEFT_OUT:
                 continue
             elif name == "br" and attribute(inner, "type") == "page":

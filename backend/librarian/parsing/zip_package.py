@@ -34,7 +34,7 @@ _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
 _CORE = "core-properties"
 _CORE_TYPE = f"http://schemas.openxmlformats.org/package/2006/relationships/metadata/{_CORE}"
 #: Parts that libraries open: XML, what sheets of `.xlsb` are, and texts that Word files insert as a whole.
-_KEPT = (".xml", ".rels", ".bin", ".htm", ".html", ".xhtml", ".mht", ".mhtml", ".txt", "mimetype")
+_READ = (".xml", ".rels", ".bin", ".htm", ".html", ".xhtml", ".mht", ".mhtml", ".txt", "mimetype")
 _TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"
 _OFFICE = "application/vnd.openxmlformats-"
 _MAIN_TYPES = {
@@ -146,7 +146,7 @@ class ZipPackage:
             target = relation.get("Target") or ""
             external = relation.get("TargetMode") == "External"
             if not external:
-                target = beside(part, target)
+                target = resolved_target(part, target)
             found[relation.get("Id") or ""] = ((relation.get("Type") or "").rsplit("/", 1)[-1], target, external)
         return found
 
@@ -161,7 +161,7 @@ class ZipPackage:
         names = {
             name: _plain(info.filename)
             for name, info in self._infos.items()
-            if name.endswith(_KEPT) or name == "mimetype"
+            if name.endswith(_READ) or name == "mimetype"
         }
         if len(names) > _MAX_PARTS:
             raise SourceError(f"'{self._name}' has {len(names):,} parts.", hint="Leave it out.", reason="too_large")
@@ -185,7 +185,9 @@ class ZipPackage:
             archive.writestr(
                 "[Content_Types].xml",
                 '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
-                + "".join(f'<Default Extension="{kept[1:]}" ContentType="application/xml"/>' for kept in _KEPT)
+                + "".join(
+                    f'<Default Extension="{extension[1:]}" ContentType="application/xml"/>' for extension in _READ
+                )
                 + f"{overrides}</Types>",
             )
         return buffer
@@ -197,7 +199,7 @@ class ZipPackage:
         folder, _, part = name.partition("_rels/")
         for relation in list(root):
             kind = (relation.get("Type") or "").rsplit("/", 1)[-1]
-            target = names.get(beside(folder + part, relation.get("Target") or "").lower())
+            target = names.get(resolved_target(folder + part, relation.get("Target") or "").lower())
             if relation.get("TargetMode") == "External":
                 continue
             if target is None:
@@ -223,7 +225,7 @@ def _plain(name: str) -> str:
     return name.replace("\\", "/").lstrip("/")
 
 
-def beside(part: str, target: str) -> str:
+def resolved_target(part: str, target: str) -> str:
     """A target as written in a part, as a name from the archive's root."""
     target = unquote(target.partition("#")[0]).replace("\\", "/")
     return posixpath.normpath(posixpath.join("/", posixpath.dirname(part), target)).lstrip("/")

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from librarian.errors import SourceError
 from librarian.models import Document, Email, SourceFile
-from librarian.parsing.compound_file import CompoundFile
 from librarian.parsing.email.parser import EmailParser
 
 from .conftest import Parse
@@ -250,10 +249,10 @@ def test_tables_without_end_and_shared_bytes_cost_nothing(make: object) -> None:
     assert time.thread_time() - begun < 1
 
 
-def test_a_folder_of_endless_names_is_refused_in_no_time() -> None:
+def test_a_folder_of_endless_names_is_refused_in_no_time(parse: Parse) -> None:
     begun = time.thread_time()
     with pytest.raises(SourceError) as refused:
-        CompoundFile(compound({f"{place:05}": b"x" for place in range(10_000)}), NAME)
+        parse(compound({f"{place:05}": b"x" for place in range(10_000)}), NAME)
     assert refused.value.reason == "corrupt"
     assert time.thread_time() - begun < 1
 

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import base64
+import io
 import re
 import struct
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import islice
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from ...errors import SourceError
 from ...models import SourceFile
-from ..compound_file import SIGNATURE, CompoundFile, Storage
 from .headers import decoded_by
 
+if TYPE_CHECKING:
+    from oxmsg.storage import Storage
+
+SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_SPARE = 512  #: bytes that a compound file of nothing has; no sector is smaller
+_TABLES = 44  #: where its header says how many sectors the table of sectors takes
+
+_MOST_IN_STORAGE = 4_000  #: olefile takes quadratic time in them
 _DEEPEST = 4  #: items inside items that are looked into
 _MOST_ATTACHMENTS = 2_000
 _HEADERS_READ = 500_000  #: characters of the headers that a mail came with
@@ -33,7 +42,7 @@ _BODY, _HTML, _RTF, _INTERNET_CODE_PAGE, _CODE_PAGE = 0x1000, 0x1013, 0x1009, 0x
 _NAME, _ADDRESS, _INTERNET_ADDRESS, _KIND_OF_RECIPIENT = 0x3001, 0x3003, 0x39FE, 0x0C15
 _LONG_FILE_NAME, _FILE_NAME, _CONTENT_TYPE, _DATA = 0x3707, 0x3704, 0x370E, 0x3701
 
-_EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
+_FILE_TIME_START = datetime(1601, 1, 1, tzinfo=UTC)
 _UTF_16 = 1200
 #: Code pages by number, where it isn't in the name of the character set.
 _CHARSETS = {
@@ -55,23 +64,52 @@ def is_outlook(data: bytes) -> bool:
 
 def mail_of(data: bytes, name: str) -> bytes:
     """The item in a `.msg` file as MIME. Raises `SourceError` (corrupt, not_a_mail), which calls it `name`."""
-    file = CompoundFile(data, name)
-    if _PROPERTIES not in file.root.streams:
+    root = _opened(data, name)
+    if not any(stream.name.lower() == _PROPERTIES for stream in root.streams):
         raise SourceError(
             f"'{name}' holds no item of Outlook.", hint="Export it again as .msg or .eml.", reason="not_a_mail"
         )
-    return _mime(_Properties(file, file.root, "item"), 0)
+    return _mime(_Properties(name, root, "item"), 0)
+
+
+def _opened(data: bytes, name: str) -> Storage:
+    """The storages and streams of a compound file ([MS-CFB]).
+
+    A hostile file may let tables of sectors go on without end, which olefile follows, or many streams share their
+    bytes: neither all tables nor all streams may be longer than the file.
+    """
+    import olefile
+    from oxmsg.storage import Storage
+
+    try:
+        (tables,) = struct.unpack_from("<I", data.ljust(_SPARE, b"\0"), _TABLES)
+        if tables * _SPARE > len(data):
+            raise ValueError("its tables are longer than the file")
+        with olefile.OleFileIO(io.BytesIO(data)) as file:
+            entries = [entry for entry in file.direntries if entry and entry.entry_type == olefile.STGTY_STREAM]
+            if sum(entry.size for entry in entries) > len(data) + _SPARE:
+                raise ValueError("its streams are longer than the file")
+            if max(len(entry.kids) for entry in file.direntries if entry) > _MOST_IN_STORAGE:
+                raise ValueError("a storage holds too many streams")
+            return Storage.from_ole(file)
+    except Exception as error:
+        raise SourceError(
+            f"'{name}' is damaged: {str(error).rstrip('.')}.",
+            hint="Export it again from the program it was made with.",
+            reason="corrupt",
+        ) from error
 
 
 class _Properties:
     """What a storage of an item says of it, by the numbers of [MS-OXPROPS]."""
 
-    def __init__(self, file: CompoundFile, storage: Storage, kind: str, charset: str | None = None) -> None:
-        self.file = file
-        self.storage = storage
+    def __init__(self, file_name: str, storage: Storage, kind: str, charset: str | None = None) -> None:
+        self.file_name = file_name
+        self.streams = {stream.name.lower(): stream.bytes_ for stream in storage.streams}
+        self._storages = {one.name.lower(): one for one in storage.storages}
         self._fixed: dict[int, tuple[int, bytes]] = {}
-        if stream := storage.streams.get(_PROPERTIES):
-            listed = file.read(stream)[_HEADER_BYTES[kind] :]
+        if stream := self.streams.get(_PROPERTIES):
+            listed = stream[_HEADER_BYTES[kind] :]
             for type_, number, value in struct.iter_unpack("<HH4x8s", listed[: len(listed) // 16 * 16]):
                 self._fixed.setdefault(number, (type_, value))
         self.charset = self._code_page() if charset is None else charset
@@ -100,23 +138,21 @@ class _Properties:
         type_, value = self._fixed.get(number, (0, b""))
         ticks = int.from_bytes(value, "little") if type_ == _TIME else 0
         try:
-            return format_datetime(_EPOCH + timedelta(microseconds=ticks // 10)) if ticks else ""
+            return format_datetime(_FILE_TIME_START + timedelta(microseconds=ticks // 10)) if ticks else ""
         except OverflowError:
             return ""
 
     def inner(self, number: int) -> Storage | None:
         """The storage of an object."""
-        return self.storage.storages.get(f"__substg1.0_{number:04x}000d")
+        return self._storages.get(f"__substg1.0_{number:04x}000d")
 
     def parts(self, name: str) -> Iterator[_Properties]:
         """Recipients or attachments, in their order."""
-        found = sorted(key for key in self.storage.storages if key.startswith(f"__{name}_version1.0_"))
-        for key in found:
-            yield _Properties(self.file, self.storage.storages[key], "part", self.charset)
+        for key in sorted(key for key in self._storages if key.startswith(f"__{name}_version1.0_")):
+            yield _Properties(self.file_name, self._storages[key], "part", self.charset)
 
     def _stream(self, number: int, type_: int) -> bytes | None:
-        stream = self.storage.streams.get(f"__substg1.0_{number:04x}{type_:04x}")
-        return None if stream is None else self.file.read(stream)
+        return self.streams.get(f"__substg1.0_{number:04x}{type_:04x}")
 
     def _code_page(self) -> str:
         """That of narrow texts; some programs name UTF-16, which those never are."""
@@ -147,13 +183,13 @@ def _mime(item: _Properties, depth: int) -> bytes:
 def _headers(item: _Properties) -> bytes:
     """Those that the mail came with, but for MIME's, and what they lack, as Outlook remembers it."""
     sent = item.text(_TRANSPORT_HEADERS)[:_HEADERS_READ].replace("\r\n", "\n").replace("\r", "\n")
-    kept: dict[str, list[str]] = {}
+    headers: dict[str, list[str]] = {}
     for found in _HEADER.finditer(sent):
         if not _OF_MIME.match(found[1]):
-            kept.setdefault(found[1].lower(), []).append(found[0].rstrip("\n"))
-    lines = [line for lines in kept.values() for line in lines]
-    own = _own_headers(item, is_received="from" in kept)
-    lines += [f"{name}: {value}" for name, value in own if value and name.lower() not in kept]
+            headers.setdefault(found[1].lower(), []).append(found[0].rstrip("\n"))
+    lines = [line for lines in headers.values() for line in lines]
+    own = _own_headers(item, is_received="from" in headers)
+    lines += [f"{name}: {value}" for name, value in own if value and name.lower() not in headers]
     return "\n".join([*lines, "MIME-Version: 1.0", ""]).encode("utf-8", "replace")
 
 
@@ -199,7 +235,7 @@ def _alternatives(item: _Properties) -> bytes:
     elif words := item.text(_HTML):
         found.append(_part("text/html; charset=utf-8", words.encode("utf-8", "replace")))
     if not found and (packed := item.binary(_RTF)):
-        found.append(_part("text/plain; charset=utf-8", _rtf_text(packed, item.file.name).encode("utf-8", "replace")))
+        found.append(_part("text/plain; charset=utf-8", _rtf_text(packed, item.file_name).encode("utf-8", "replace")))
     return _joined("alternative", found) if found else b""
 
 
@@ -219,9 +255,10 @@ def _rtf_text(packed: bytes, name: str) -> str:
 def _attached(part: _Properties, depth: int) -> bytes:
     inner = part.inner(_DATA)
     name = part.line(_LONG_FILE_NAME) or part.line(_FILE_NAME) or part.line(_NAME)
-    if inner is not None and _PROPERTIES in inner.streams:
+    held = None if inner is None else _Properties(part.file_name, inner, "attached item")
+    if held is not None and _PROPERTIES in held.streams:
         try:
-            data = _mime(_Properties(part.file, inner, "attached item"), depth + 1) if depth < _DEEPEST else b""
+            data = _mime(held, depth + 1) if depth < _DEEPEST else b""
         except SourceError:  # the mail around it is read; that this one wasn't is noted, for it has no headers
             data = b""
         return _part("message/rfc822", data, name)
