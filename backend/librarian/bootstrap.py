@@ -41,16 +41,14 @@ from .parsing.reader import FileReader
 from .parsing.registry import READABLE
 from .registry.entities import RegistryFiles
 from .registry.search import Registry
-from .search.answer_cache import Key, ResultCache
+from .search.answer_cache import COSTLY, Key, ResultCache, SemanticQueryCache
 from .search.confidence import Calibration
-from .search.engine import HybridSearchEngine
+from .search.engine import HybridSearchEngine, SearchOptions
 from .search.explain import Analyst
-from .search.options import SearchOptions
 from .search.pagination import fitted
 from .search.parent_context import parent_context
 from .search.query_expansion import QueryExpansion
 from .search.router import QueryRouter
-from .search.semantic_cache import COSTLY, SemanticCache
 from .settings import Settings, revealed
 from .storage.base import Catalog, EmbeddingCache, KeywordIndex
 from .storage.catalog import SqliteCatalog
@@ -616,7 +614,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         calibration=Calibration(provisional_from=MIN_PASSAGES),
     )
     complete = partial(_complete, catalog, settings, indexer)
-    cached, similar = _cached(settings, engine, catalog, held.lexical, analyzer, query_embedder, complete)
+    cached, similar = _cached(settings, engine, catalog, analyzer, query_embedder, complete)
     adapter_training, background_learning = _background_learning(
         settings, options.fusion, engine, held, query_embedder, indexer, complete
     )
@@ -715,30 +713,29 @@ def _cached(
     settings: Settings,
     engine: HybridSearchEngine,
     catalog: Catalog,
-    lexical: KeywordIndex,
     analyzer: StandardAnalyzer,
     query_embedder: AnsweringModel | None,
     complete: Callable[[], bool],
-) -> tuple[ResultCache, SemanticCache | None]:
+) -> tuple[ResultCache, SemanticQueryCache | None]:
     """The engine behind its caches: that of equal questions outside, within it that of near ones where it is wanted."""
-    generation, epoch, cache = partial(_generation, catalog), lambda: engine.epoch, settings.search.cache
+    generation, cache = partial(_generation, catalog), settings.search.cache
+    version = lambda: engine.ranker_version  # noqa: E731
     similar = None
     if cache.semantic and query_embedder is not None:
-        similar = SemanticCache(
+        similar = SemanticQueryCache(
             engine,
             query_embedder,
             analyzer,
             generation=generation,
-            epoch=epoch,
+            version=version,
             complete=complete,
             threshold=cache.threshold,
             ttl_s=cache.ttl_s,
             max_entries=cache.max_entries,
             modes=COSTLY | {"hybrid", "auto"} if settings.llm.enabled else COSTLY,
-            held=lexical.frequencies,
         )
     answers: LruCache[Key, SearchOutcome] = LruCache(cache.max_entries if cache.exact else 0, cache.ttl_s)
-    return ResultCache(similar or engine, answers, generation=generation, epoch=epoch, complete=complete), similar
+    return ResultCache(similar or engine, answers, generation=generation, version=version, complete=complete), similar
 
 
 def _background_learning(

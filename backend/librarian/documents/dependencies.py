@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..search.explain import Analyst
     from ..search.query_expansion import QueryExpansion
     from ..storage.base import Catalog
-    from ..text.base import Analyzer
+    from ..text.analyzer import StandardAnalyzer
     from ..tuning.background import BackgroundLearning
 
 
@@ -71,7 +71,7 @@ class Dependencies:
     catalog: Catalog
     engine: ResultCache
     analyst: Analyst
-    analyzer: Analyzer
+    analyzer: StandardAnalyzer
     context: Callable[[StoredChunk, StoredDocument, Sequence[StoredChunk]], Mapping[str, object]]
     sections: Callable[[Query, Deadline], Sequence[Hit]]  #: of the one document that the question's filters let through
     fitted: Callable[[SearchOutcome], SearchOutcome]  #: packed into what its question allows, with its size as text
