@@ -26,10 +26,10 @@ from librarian.bootstrap import embedder_of
 from librarian.documents.dependencies import Dependencies
 from librarian.evaluation.metrics import ndcg, recall
 from librarian.models import Candidate, Filters, Query
-from librarian.search import identifiers, modes
+from librarian.search import candidates, ranking
 from librarian.search.candidates import Candidates
-from librarian.search.options import SearchOptions
-from librarian.search.ranker import IN_LINKS, LinearRanker
+from librarian.search.engine import SearchOptions
+from librarian.search.ranker import GIVEN, LinearRanker
 from librarian.search.router import QueryRouter
 from librarian.settings import Settings
 from librarian.storage.embedding_cache import SqliteEmbeddingCache
@@ -52,18 +52,16 @@ WEIGHTS = (0.2, 0.5, 0.8, 1.0)
 PROFILES = ((200, 100, 16), (400, 200, 32), (100, 50, 8))
 NEAREST = 50
 
-NAMES_BY_SHAPE = "… with hyphenated words as names"  #: where the library also writes them apart
 NAMES_OF_MANY = "… with identifiers of many pages first"  #: whatever else the question says
 
 SHORT = 3  #: words of a short question
-LINKS = {"… without links": 0.0, "… with links at twice their weight": 2 * IN_LINKS}
-OWN_COSINE = 4.85  #: what it learns where it is among the features
+LINKS = {"… without links": 0.0, "… with links at twice their weight": 2 * GIVEN["in_links"]}
 
 Row = dict[str, float]  #: choice → mean over the set's questions
 
 
 def without(weights: Mapping[str, float], *names: str) -> LinearRanker:
-    return LinearRanker({name: 0.0 if name in identifiers else weight for name, weight in weights.items()})
+    return LinearRanker({name: 0.0 if name in names else weight for name, weight in weights.items()})
 
 
 def ways(weights: Mapping[str, float]) -> dict[str, Callable[[Candidates], Sequence[Candidate]]]:
@@ -72,27 +70,24 @@ def ways(weights: Mapping[str, float]) -> dict[str, Callable[[Candidates], Seque
     further = [name for name in weights if name.endswith("_further")]
     usual = SearchOptions()
     return {
-        "learned fusion": lambda pool: modes.learned(pool, LinearRanker(weights).answering(pool)),
-        "… the same for sentences": lambda pool: modes.learned(pool, LinearRanker(weights)),
-        "… without further passages": lambda pool: modes.learned(pool, without(weights, *further).answering(pool)),
-        "… without both in one passage": lambda pool: modes.learned(
+        "learned fusion": lambda pool: ranking.learned(pool, LinearRanker(weights).answering(pool)),
+        "… the same for sentences": lambda pool: ranking.learned(pool, LinearRanker(weights)),
+        "… without further passages": lambda pool: ranking.learned(pool, without(weights, *further).answering(pool)),
+        "… without both in one passage": lambda pool: ranking.learned(
             pool, without(weights, "both_scaled").answering(pool)
         ),
-        "… without scaled features": lambda pool: modes.learned(pool, without(weights, *scaled).answering(pool)),
+        "… without scaled features": lambda pool: ranking.learned(pool, without(weights, *scaled).answering(pool)),
         **{
-            name: lambda pool, points=points: modes.learned(
+            name: lambda pool, points=points: ranking.learned(
                 pool, LinearRanker({**weights, "in_links": points}).answering(pool)
             )
             for name, points in LINKS.items()
         },
-        "… with each candidate's own cosine": lambda pool: modes.learned(
-            pool, LinearRanker({**weights, "semantic": OWN_COSINE}).answering(pool)
-        ),
-        "RRF, k = 10": lambda pool: modes.by_rrf(pool, 10),
-        "RRF, k = 60": lambda pool: modes.by_rrf(pool, 60),
-        "weighted, 0.5": lambda pool: modes.by_scores(pool, usual),
+        "RRF, k = 10": lambda pool: ranking.by_rrf(pool, 10),
+        "RRF, k = 60": lambda pool: ranking.by_rrf(pool, 60),
+        "weighted, 0.5": lambda pool: ranking.by_scores(pool, usual.keyword_weight, usual.semantic_weight),
         **{
-            f"`semantic_weight` {weight}": lambda pool, weight=weight: modes.by_weight(pool, weight)
+            f"`semantic_weight` {weight}": lambda pool, weight=weight: ranking.by_weight(pool, weight)
             for weight in WEIGHTS
         },
     }
@@ -137,7 +132,8 @@ def measured(one: JudgedSet, work: Path, weights: Mapping[str, float]) -> tuple[
         columns, analyzer, depth = parts.catalog.columns(), StandardAnalyzer(), SearchOptions().depth
         indexes = {name: TantivyIndex(work / one.name / "keyword", weights=fields) for name, fields in FIELDS.items()}
         for question in one.questions():
-            pool = engine_of(parts).judge(Query(question.text, mode="hybrid"), reader).pool
+            hybrid = Query(question.text, mode="hybrid")
+            pool = engine_of(parts).rank(hybrid, reader).candidates
             for name, way in ways(weights).items():
                 order = [candidate.doc_id for candidate in way(pool)]
                 found.setdefault(name, []).append(ndcg(first(paths, order), question.grades))
@@ -145,13 +141,9 @@ def measured(one: JudgedSet, work: Path, weights: Mapping[str, float]) -> tuple[
                     for limit in (1, 3):
                         shown = list(dict.fromkeys(first(paths, order, limit)))
                         spread.setdefault(f"{limit}", []).append(recall(shown, question.grades))
-            with patch.object(identifiers, "english", lambda *_: False):
-                by_shape = engine_of(parts).judge(Query(question.text, mode="hybrid"), reader).candidates
-            with patch.object(identifiers.Names, "looks_up", lambda *_: True):
-                looked_up = engine_of(parts).judge(Query(question.text, mode="hybrid"), reader).candidates
-            for name, candidates in ((NAMES_BY_SHAPE, by_shape), (NAMES_OF_MANY, looked_up)):
-                order = [candidate.doc_id for candidate in candidates]
-                found.setdefault(name, []).append(ndcg(first(paths, order), question.grades))
+            with patch.object(candidates, "LOOK_UP", 99):
+                order = [candidate.doc_id for candidate in engine_of(parts).rank(hybrid, reader)]
+            found.setdefault(NAMES_OF_MANY, []).append(ndcg(first(paths, order), question.grades))
             analyzed = replace(analyzer.query(question.text, columns.languages()), phrases=())
             for name, order in routed(parts, question.text).items():
                 found.setdefault(name, []).append(ndcg(order, question.grades))

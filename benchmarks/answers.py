@@ -27,10 +27,8 @@ from librarian.documents.dependencies import Dependencies
 from librarian.evaluation.judgments import JudgedQuery
 from librarian.evaluation.metrics import randomisation
 from librarian.models import Deadline, Mode, Query
-from librarian.search import modes
-from librarian.search.chunk_scores import strength
 from librarian.search.engine import HybridSearchEngine
-from librarian.search.ranker import LinearRanker
+from librarian.search.ranker import LinearRanker, chunk_scores, document_features
 from plain import PlainPipeline
 from rivals import pipeline_of
 
@@ -83,13 +81,15 @@ def asked(parts: Dependencies, product: str, names: Sequence[str]) -> Iterator[l
     with parts.catalog.read() as reader:
         paths = {stored.doc_id: stored.document.file_path for stored in reader.iter_documents()}
         for one in questions(product):
-            pool = engine.judge(Query(one.text, mode="hybrid"), reader).pool
-            seen = modes.weighed(pool)
-            best = {int(pool.passages.doc_ids[row]): row for row in np.argsort(strength(pool), kind="stable").tolist()}
-            chunks = reader.chunks([int(pool.passages.chunk_ids[row]) for row in best.values()])
+            pool = engine.rank(Query(one.text, mode="hybrid"), reader).candidates
+            seen = document_features(pool)
+            best = {
+                int(pool.chunks.doc_ids[row]): row for row in np.argsort(chunk_scores(pool), kind="stable").tolist()
+            }
+            chunks = reader.chunks([int(pool.chunks.chunk_ids[row]) for row in best.values()])
             grades = []
             for doc in seen.ids.tolist():
-                chunk = chunks[int(pool.passages.chunk_ids[best[doc]])].chunk
+                chunk = chunks[int(pool.chunks.chunk_ids[best[doc]])].chunk
                 place = Place(paths[doc], chunk.line_start, chunk.line_end)
                 grades.append(int(any(place.answers(wanted) for wanted in one.answers)))
             values = np.stack([seen.values.get(name, np.zeros(len(seen))) for name in names], axis=1)

@@ -20,10 +20,9 @@ from librarian.bootstrap import build
 from librarian.documents.dependencies import Dependencies
 from librarian.evaluation.judgments import JudgedQuery, load
 from librarian.models import Deadline, Document, Mode, Query
-from librarian.search import modes
 from librarian.search.engine import HybridSearchEngine
 from librarian.search.explain import Analyst
-from librarian.search.ranker import READ, shipped
+from librarian.search.ranker import READ, document_features, shipped
 from librarian.settings import Settings
 from librarian.tuning import own_questions
 
@@ -111,7 +110,7 @@ def asked(
         for question in questions:
             own = isinstance(question, own_questions.OwnQuestion)
             judged = question.judged if own else question
-            seen = modes.weighed(engine.judge(Query(judged.text, mode="hybrid"), reader).pool)
+            seen = document_features(engine.rank(Query(judged.text, mode="hybrid"), reader).candidates)
             files = [paths[doc] for doc in seen.ids.tolist()]
             counted = [question.page_of(file) if own else file for file in files]
             asked_of = np.array([page is not None for page in counted], dtype=np.bool_)

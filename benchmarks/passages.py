@@ -24,8 +24,8 @@ from ablations import first
 from judged_sets import LEFT_OUT, JudgedSet, engine_of, opened, ranked
 from librarian.evaluation.metrics import ndcg
 from librarian.models import Query
-from librarian.search import modes
 from librarian.search.ranker import LinearRanker
+from librarian.search.ranking import by_rrf
 from librarian.storage import queries
 
 K = 10  #: of reciprocal rank fusion
@@ -61,8 +61,8 @@ def measured(one: JudgedSet, choice: Choice, work: Path, weights: Mapping[str, f
         reader = held.enter_context(parts.catalog.read())
         paths = {stored.doc_id: stored.document.file_path for stored in reader.iter_documents()}
         for question in one.questions():
-            pool = engine_of(parts).judge(Query(question.text, mode="hybrid"), reader).pool
-            by_ranks = first(paths, (candidate.doc_id for candidate in modes.by_rrf(pool, K)))
+            pool = engine_of(parts).rank(Query(question.text, mode="hybrid"), reader).candidates
+            by_ranks = first(paths, (candidate.doc_id for candidate in by_rrf(pool, K)))
             orders = {mode: ranked(parts, question.text, mode) for mode in ("keyword", "semantic", "hybrid")}
             for name, order in (orders | {"hybrid by ranks": by_ranks}).items():
                 found.setdefault(name, []).append(ndcg(order, question.grades))

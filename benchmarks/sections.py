@@ -23,12 +23,12 @@ from judged_sets import JudgedSet, documents, engine_of, opened
 from librarian.documents.dependencies import Dependencies
 from librarian.documents.reader import section_at
 from librarian.models import Document, Filters, Query
-from librarian.search.chunk_scores import OWN, words_and_meaning
+from librarian.search.ranker import CHUNK_WEIGHTS, words_and_meaning
 from librarian.text.cross_references import Places
 from librarian.tuning import own_questions
 
 #: Points per unit of the words' share and of the cosine.
-WEIGHTS = ((1.0, 0.0), (0.0, 1.0), (3.0, 10.0), (10.0, 10.0), OWN, (20.0, 10.0), (30.0, 10.0))
+WEIGHTS = ((1.0, 0.0), (0.0, 1.0), (3.0, 10.0), (10.0, 10.0), CHUNK_WEIGHTS, (20.0, 10.0), (30.0, 10.0))
 MOST, MIN_PASSAGES = 200, 4
 
 Floats = npt.NDArray[np.float64]
@@ -72,8 +72,8 @@ def asked(parts: Dependencies) -> Iterator[VectorRequest]:
     with parts.catalog.read() as reader:
         for text, page, first, behind in links(documents(parts)):
             query = Query(text, mode="hybrid", filters=Filters(file_paths=(page.file_path,)))
-            pool = engine_of(parts).judge(query, reader).pool
-            ids = pool.passages.chunk_ids.tolist()
+            pool = engine_of(parts).rank(query, reader).candidates
+            ids = pool.chunks.chunk_ids.tolist()
             chunks = reader.chunks(ids)
             lines = [chunks[chunk].chunk.line_start for chunk in ids]
             meant = np.array([first <= line < behind for line in lines], dtype=np.bool_)

@@ -40,14 +40,12 @@ from .parsing.reader import FileReader
 from .parsing.registry import READABLE
 from .registry.entities import RegistryFiles
 from .registry.search import Registry
-from .search.answer_cache import Key, ResultCache
+from .search.answer_cache import COSTLY, Key, ResultCache, SemanticQueryCache
 from .search.confidence import Calibration
-from .search.engine import HybridSearchEngine
+from .search.engine import HybridSearchEngine, SearchOptions
 from .search.explain import Analyst
-from .search.options import SearchOptions
 from .search.query_expansion import QueryExpansion
 from .search.router import QueryRouter
-from .search.semantic_cache import COSTLY, SemanticCache
 from .settings import Settings, revealed
 from .storage.base import Catalog, EmbeddingCache, KeywordIndex
 from .storage.catalog import SqliteCatalog
@@ -568,12 +566,12 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
     cache = settings.search.cache
     fresh: _Fresh = {
         "generation": partial(_generation, catalog),
-        "epoch": lambda: engine.epoch,
+        "version": lambda: engine.ranker_version,
         "complete": complete,
     }
     similar = None
     if cache.semantic and query_embedder is not None:
-        similar = SemanticCache(
+        similar = SemanticQueryCache(
             engine,
             query_embedder,
             analyzer,
@@ -581,7 +579,6 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
             ttl_s=cache.ttl_s,
             max_entries=cache.max_entries,
             modes=COSTLY | {"hybrid", "auto"} if settings.llm.enabled else COSTLY,
-            held=held.lexical.frequencies,
             **fresh,
         )
     answers: LruCache[Key, SearchOutcome] = LruCache(cache.max_entries if cache.exact else 0, cache.ttl_s)
@@ -678,7 +675,7 @@ class _Fresh(TypedDict):
     """What tells caches whether an answer is still good, and may be kept."""
 
     generation: Callable[[], int]
-    epoch: Callable[[], int]
+    version: Callable[[], int]
     complete: Callable[[], bool]
 
 

@@ -406,7 +406,6 @@ class AnalyzedQuery:
     common: bool = False  #: it holds stop words alone, which `terms` then are
     language: str = ""  #: ISO 639-1, the library's first where the question doesn't tell its own
     other_stems: tuple[str, ...] = ()  #: terms by other languages' stems alone; empty where it doesn't tell its own
-    unheeded: tuple[str, ...] = ()  #: quoted, but of stop words alone: no index can tell where they occur
 
 
 @dataclass(frozen=True, slots=True)

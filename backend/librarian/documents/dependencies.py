@@ -14,14 +14,13 @@ if TYPE_CHECKING:
     from ..evaluation.unanswered_queries import QueryLog
     from ..indexing.scheduler import IndexScheduler
     from ..registry.search import Registry
-    from ..search.answer_cache import ResultCache
+    from ..search.answer_cache import ResultCache, SemanticQueryCache
     from ..search.engine import HybridSearchEngine
     from ..search.explain import Analyst
     from ..search.query_expansion import QueryExpansion
-    from ..search.semantic_cache import SemanticCache
     from ..settings import Settings
     from ..storage.base import Catalog, KeywordIndex
-    from ..text.base import Analyzer
+    from ..text.analyzer import StandardAnalyzer
     from ..tuning.background import BackgroundLearning
 
 
@@ -37,10 +36,10 @@ class Dependencies:
     search_engine: HybridSearchEngine
     engine: ResultCache  #: the same, behind its caches
     analyst: Analyst
-    analyzer: Analyzer
+    analyzer: StandardAnalyzer
     indexing: IndexScheduler
     embedder: LazyModel[Embedder] | None
-    caches: Mapping[str, ResultCache | SemanticCache | QueryVectors]
+    caches: Mapping[str, ResultCache | SemanticQueryCache | QueryVectors]
     evaluate: EvaluationService
     registry: Registry
     sites: Sites

@@ -13,7 +13,7 @@ from ..errors import CallerError
 from ..files.paths import name_of
 from ..library import Librarian
 from ..models import Deadline, Document
-from ..search.context import OFF
+from ..search.candidates import OFF
 from ..storage.base import Catalog
 from ..tuning import own_questions
 from ..tuning.own_questions import OwnQuestion

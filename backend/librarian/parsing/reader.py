@@ -17,7 +17,7 @@ from typing import TypeVar
 from ..errors import SourceError
 from ..files.safe_open import REPLACED, open_source
 from ..models import NOT_INCLUDED, QUOTED_PATH, Chunk, Document, Excluded, KeywordEntry, ReadResult, SourceFile
-from ..text.base import Analyzer
+from ..text.analyzer import StandardAnalyzer
 from ..text.characters import spelt
 from ..text.missing_includes import MESSAGE
 from .asciidoc import AsciiDocParser
@@ -48,7 +48,7 @@ class FileReader:
 
     def __init__(
         self,
-        analyzer: Analyzer,
+        analyzer: StandardAnalyzer,
         chunker: StructureChunker,
         *,
         extract_tags: bool = True,

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..models import Answerable, Query
 from ..storage.base import CatalogReader
-from .candidates import Candidates, spoken
+from .candidates import Candidates, nan_to_zero
 
-#: Of all passages: while more of them have no vectors yet, that nothing is near says little.
-LACKING = 0.01
+#: Share of the chunks: while more of them have no vectors yet, that nothing is near says little.
+WITHOUT_VECTORS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,7 @@ class Curve:
 
 
 def _shipped() -> dict[str, Curve]:
-    """Set by hand between the best sums of questions that the Ray and Kubernetes manuals answer and of others.
-
-    Learned sums of the best hit: 90% of answered questions from 15.4 up, 90% of questions from other fields below 13.1,
-    questions on neighbouring products around 13.2, 90% of them below 15.5. Cosines: 0.52, 0.34, 0.42; keyword scores:
-    0.06–0.12, 0.18, 0.14.
-    """
+    """Set by hand between the best sums of questions that the Ray and Kubernetes manuals answer and of others."""
     return {
         "keyword": Curve(0.20, 15.0),
         "semantic": Curve(0.45, 14.0),
@@ -58,16 +53,16 @@ class Calibration:
     curves: Mapping[str, Curve] = field(default_factory=_shipped)
     unlikely_below: float = 0.2
     yes_from: float = 0.7
-    #: Passages from which on a library gets a calibration of its own, until which this one only serves; 0: never.
+    #: Chunks from which on a library gets a calibration of its own, for which this one only stands in; 0: never.
     provisional_from: int = 0
 
-    def is_provisional(self, passages: int) -> bool:
-        """Whether relevance isn't calibrated yet in a library of so many passages.
+    def is_provisional(self, chunks: int) -> bool:
+        """Whether relevance isn't calibrated yet in a library of this many chunks.
 
         >>> Calibration().is_provisional(1000), Calibration(provisional_from=200).is_provisional(1000)
         (False, True)
         """
-        return 0 < self.provisional_from <= passages
+        return 0 < self.provisional_from <= chunks
 
     def relevance(self, scale: str, total: float) -> float:
         """A sum on a mode's own scale as relevance in 0–1."""
@@ -89,24 +84,25 @@ class Calibration:
         return "yes" if best >= self.yes_from else "unknown"
 
 
-def verdict(
-    calibration: Calibration, best: float | None, query: Query, pool: Candidates, reader: CatalogReader
+def answerability(
+    calibration: Calibration, best: float | None, query: Query, candidates: Candidates, reader: CatalogReader
 ) -> Answerable:
-    """Whether the library answers a question whose best hit has that relevance (0–1; None where nothing was found).
+    """Whether the library answers a query whose best hit has that relevance (0–1; None where nothing was found).
 
     `unknown` where weights were given, since their sums aren't calibrated; where an answer by meaning seems unlikely
-    while the passage that has it may lack its vectors; and where the words alone say the opposite of a meaning by a
-    model that wasn't trained on the question's language.
+    while the chunk that has it may lack its vectors; and where the words alone say the opposite of a model that wasn't
+    trained on the query's language.
     """
     if query.semantic_weight is not None:
         return "unknown"
-    judged = calibration.answerable(best)
-    if pool.foreign and pool.semantic.status == pool.keyword.status == "ok":
-        words = float(spoken(pool.keyword_scores()).max(initial=0.0))
+    answerable = calibration.answerable(best)
+    if candidates.unsupported_language and candidates.semantic.status == candidates.keyword.status == "ok":
+        words = float(nan_to_zero(candidates.keyword_scores()).max(initial=0.0))
         unlikely = calibration.answerable(calibration.relevance("keyword", words)) == "unlikely"
-        judged = "unknown" if unlikely == (judged == "yes") else judged
-    if judged != "unlikely" or pool.semantic.status != "ok":
-        return judged
+        answerable = "unknown" if unlikely == (answerable == "yes") else answerable
+    if answerable != "unlikely" or candidates.semantic.status != "ok":
+        return answerable
     count = reader.count()
-    lacking = count.chunks - count.embedded_chunks
-    return "unknown" if lacking > LACKING * count.chunks or np.isnan(pool.passages.semantic).any() else judged
+    missing = count.chunks - count.embedded_chunks
+    incomplete = missing > WITHOUT_VECTORS * count.chunks or np.isnan(candidates.chunks.semantic).any()
+    return "unknown" if incomplete else answerable

@@ -1,7 +1,7 @@
-"""The search engine: one question in, one page of explained hits out.
+"""The search engine: one query in, one page of explained hits out.
 
-It asks the legs side by side within one catalog read transaction, lets the mode weigh what they found, and makes hits
-of the best. What a mode needs and can't have is said in `legs` and `degraded`; the answer names the mode that ran.
+It asks both retrievers within one catalog read transaction, ranks what they found as the mode says, and makes hits of
+the best. Whatever fails on the way is reported in `retrievers` and `degraded`; the answer names the mode that ran.
 """
 
 from __future__ import annotations
@@ -12,80 +12,146 @@ import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
-from functools import partial
-from typing import get_args
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 
-from ..embeddings.base import Embedder, LazyModel, Reranker
+from ..embeddings.base import Embedder, LazyModel, Reranker, Rewrite
 from ..errors import CallerError, LibrarianError
 from ..models import (
     AnalyzedQuery,
     Answerable,
-    Candidate,
     Deadline,
     Filters,
+    Fusion,
     Hit,
     Mode,
     Query,
     Ranking,
-    RetrieverState,
     RetrieverStatus,
     SearchOutcome,
+    Selection,
 )
 from ..schemas import DEFAULT_TOKENS
 from ..storage.base import Catalog, CatalogReader, Columns, KeywordIndex
-from ..text.base import Analyzer
+from ..text.analyzer import StandardAnalyzer
 from ..vector_stores.base import VectorStore
-from . import hyde, modes, pagination, suggestions
-from .candidates import Candidates, gather, told
-from .confidence import Calibration, verdict
-from .context import BY_MEANING, BY_WORDS, OFF, RankedCandidates, SearchContext, VectorResult
-from .excerpts import Excerpts
+from . import pagination, ranking, suggestions
+from .candidates import OFF, PAGE, Candidates, Floats, joined, required_identifiers, surveyed
+from .confidence import Calibration, answerability
 from .fair_semaphore import FairSemaphore
-from .fusion import score
-from .identifiers import Names, without_excluded
-from .lazy_ranking import ids_of, sums_of
 from .missing_words import Missing, MissingWords
-from .normalizer import QueryNormalizer
-from .options import SearchOptions
-from .packing import CHARACTERS, Group, pack, sections
 from .query_adapter import QueryAdapter
-from .query_expansion import REWRITTEN, QueryExpansion, QueryVariant, as_told
+from .query_expansion import (
+    REWRITTEN,
+    QueryExpansion,
+    QueryForm,
+    answer_from_template,
+    described,
+    why_no_answer,
+)
 from .ranker import GIVEN, LinearRanker, shipped
-from .reranker import RerankStage
+from .ranking import Ranked
+from .reranker import keyword_stage, rerank
 from .retrievers import KeywordRetriever, VectorQuery, VectorRetriever
 from .router import QueryRouter
-from .snippets import Snippets
-from .spelling import Spelling
+from .snippets import Excerpts, Snippets
+from .spelling import QueryNormalizer, is_name
+from .suggestions import Suggestion
 
 log = logging.getLogger(__name__)
 
-TRIES = 3  #: of a search that meets the moment in which a change is committed
-OUTRUN = "keyword: the index changed under the search, passages may be missing; ask again"
+T = TypeVar("T")
 
-MOST_SECTIONS = 20  #: passages of a document whose sections may be shown of it
+TRIES = 3  #: of a search that meets the moment in which a change is committed
+OUTDATED = "keyword: the index changed under the search, passages may be missing; ask again"
+
+MOST_SECTIONS = 20  #: chunks of a document whose sections may be shown of it
 NOISE = 0.05  #: relevance below which a hit is noise
-FEWEST_SECTIONS = 3  #: of a document that are read for a question; others only where they are relevant
+FEWEST_SECTIONS = 3  #: of a document that are read for a query; others only where they are relevant
 SECTION_SHARE = 0.2  #: of the best section's relevance, which these need
-UNLIKELY_SHARE = 0.4  #: of the usual budget for an answer that most likely isn't one
+UNLIKELY_SHARE = 0.4  #: of the usual token budget, for an answer that most likely isn't one
 
 NO_FILTERS = Filters()
-ABOUT = 0.5  #: relevance, at least, of a hit whose title or heading holds all of a short question's words
-HOLDERS = 50  #: passages of which is told where a word is mentioned that the filters leave out
+ABOUT = 0.5  #: relevance, at least, of a hit whose title or heading holds all of a short query's words
+HOLDERS = 50  #: chunks that say where a word is mentioned which the filters leave out
+NEAREST = 10  #: chunks by meaning that say how near a query is to the library
 
-#: The groups of passages that one page of an answer shows.
-Page = Sequence[Sequence[pagination.PageEntry]]
+#: Modes that use each retriever. `auto` has become another mode before this is asked.
+BY_WORDS = frozenset({"keyword", "hybrid", "rerank", "hyde"})
+BY_MEANING = frozenset({"semantic", "hybrid", "rerank", "hyde"})
 
 #: Of the chunks need vectors for the learned sum; the keyword order is better until then (docs: search-modes.md).
 EMBEDDED_SHARE = 0.9
 
-SOON_MS = 25.0  #: an embedder is waited for so long before another question has its turn
+HYDE_QUERY_SHARE = 0.4  #: of the combined embedding; the rest is the hypothetical answer's
+SOON_MS = 25.0  #: an embedder is waited for this long before another query may run
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How queries are answered. Scores and weights are in 0–1, lengths in characters. Defaults measured best."""
+
+    mode: Mode = "auto"  #: the mode that runs where a query names none
+    fusion: Fusion = "learned"
+    rrf_k: int = 10  #: RRF's constant; 10 was better than the paper's 60 on every judged set tried
+    keyword_weight: float = 0.5  #: of `weighted` fusion
+    semantic_weight: float = 0.5
+    candidates: int = 100  #: chunks that one answer may page through
+    depth: int = 200  #: chunks read per retriever, so that a document's further ones count
+    similarity_threshold: float = 0.05  #: cosines up to this don't count as a match
+    #: `auto`: a cross-encoder where one can be loaded, hybrid's order where not
+    reranker: Literal["auto", "cross-encoder", "keyword-stage", "none"] = "auto"
+    rerank_timeout_ms: float = 350.0  #: the cross-encoder's; what it doesn't get to stays behind what it has read
+    rerank_candidates: int = 50
+    rerank_multiplier: int = 5  #: rerank reads at least this many times `max_results`
+    rerank_keyword_threshold: float = 0.1  #: below this keyword score the model-free stage drops a candidate
+    snippet_length: int = 320  #: a target; a snippet never exceeds 600
+    context_lines: int = 3  #: on each side of the match, at most
+    at_once: int = 1  #: queries worked on at once: two at once take more processor time each, and are slower together
+    semantic_timeout_ms: float = 10_000.0  #: longest wait for a vector look-up before the answer goes out without it
+
+
+@dataclass(slots=True)
+class SearchContext:
+    """One query on its way: what every stage may read, and what it adds to the response."""
+
+    query: Query
+    deadline: Deadline
+    analyzed: AnalyzedQuery
+    reader: CatalogReader
+    columns: Columns
+    selection: Selection
+    mode: Mode
+    routing: dict[str, object] | None = None
+    forms: list[QueryForm] = field(default_factory=list)  #: of the query
+    corrected: tuple[tuple[str, str], ...] = ()  #: misspelt words, as typed and as they were taken
+    rewrite: Rewrite | None = None
+    vector: VectorQuery | None = None
+    retrievers: dict[str, RetrieverStatus] = field(default_factory=dict)
+    degraded: list[str] = field(default_factory=list)
+
+    def report(self, retriever: str, found: Ranking) -> None:
+        self.retrievers[retriever] = RetrieverStatus(found.status, found.reason, round(found.ms, 3))
+
+    def degrade(self, reason: str) -> None:
+        if reason not in self.degraded:
+            self.degraded.append(reason)
+
+
+@dataclass(frozen=True, slots=True)
+class VectorResult:
+    """Result of the vector retriever. Made in its own thread, which does not modify the search context."""
+
+    semantic: Ranking
+    hyde: Ranking = OFF
+    vector: VectorQuery | None = None
+    answer: QueryForm | None = None  #: the hypothetical answer, where the language model didn't write it
 
 
 class HybridSearchEngine:
-    """Answers questions. Safe to use from several threads; `close` ends its worker threads.
+    """Answers queries. Safe to use from several threads; `close` ends its worker threads.
 
     `embedded` gives the number of chunks that have vectors; None means all of them.
     """
@@ -94,7 +160,7 @@ class HybridSearchEngine:
         self,
         catalog: Catalog,
         lexical: KeywordIndex,
-        analyzer: Analyzer,
+        analyzer: StandardAnalyzer,
         *,
         vectors: Callable[[], VectorStore | None] = lambda: None,
         embedded: Callable[[], int] | None = None,
@@ -107,217 +173,83 @@ class HybridSearchEngine:
     ) -> None:
         self._catalog = catalog
         self._lexical = lexical
-        self._words = KeywordRetriever(lexical, analyzer, options.depth)
+        self._keyword = KeywordRetriever(lexical, analyzer, options.depth)
         self._embedded = embedded
         threshold = options.similarity_threshold
         self._semantic = VectorRetriever(embedder, vectors, threshold=threshold, embedded=embedded or (lambda: 0))
         self._analyzer = analyzer
         self._options = options
-        self._second_look = RerankStage(reranker, options)
+        self._reranker = reranker
         self._rewriting = rewriting
         self._ranker = ranker or shipped()
         self._calibration = calibration
-        self._epochs = itertools.count(1)
-        self._epoch = 0
+        self._versions = itertools.count(1)
+        self._version = 0
         self._router = QueryRouter(analyzer, semantic=self._semantic.configured)
         self._snippets = Snippets(analyzer, target=options.snippet_length, context_lines=options.context_lines)
-        spelling = Spelling(lexical, analyzer)
-        self._hearing = QueryNormalizer(analyzer, lexical, spelling)
-        self._missing_words = MissingWords(analyzer, lexical, spelling)
-        self._names = Names(analyzer, lexical)
-        self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="leg")
-        self._turns = FairSemaphore(options.at_once)
+        self._normalizer = QueryNormalizer(analyzer, lexical)
+        self._missing_words = MissingWords(analyzer, lexical, self._normalizer)
+        self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="retriever")
+        self._running = FairSemaphore(options.at_once)
 
     def close(self) -> None:
-        """Wait for running legs and end their threads."""
+        """Wait for running look-ups and end their threads."""
         self._threads.shutdown()
         if self._rewriting is not None:
             self._rewriting.close()
 
-    def search(self, query: Query, budget: Deadline | None = None) -> SearchOutcome:
-        """Answer a question. Raises `CallerError` for an unknown mode, and once the budget is spent."""
-        started = time.perf_counter()
-        budget, tries = budget or Deadline(), TRIES
-        while (found := self._answer(query, budget, started, tries)) is None:
-            tries -= 1
+    # -- what can be asked -----------------------------------------------------------------------------------------
+
+    def search(self, query: Query, deadline: Deadline | None = None) -> SearchOutcome:
+        """Answer a query. Raises `CallerError` for an unknown mode, and after the deadline."""
+        started, deadline = time.perf_counter(), deadline or Deadline()
+        for tries in range(TRIES, 0, -1):
+            found = self._answer(query, deadline, started, last=tries == 1)
+            if found is not None:
+                break
+        assert found is not None
         return found
 
-    def _answer(self, query: Query, budget: Deadline, started: float, tries: int) -> SearchOutcome | None:
-        """None where a change was committed meanwhile and there is another try."""
-        with self._turns, self._catalog.read() as reader:
-            run = self._begin(query, budget, reader)
-            judged = self._judge(run)
-            budget.check()
-            if judged.pool.outrun or run.columns.generation != reader.generation:
-                if tries > 1:
-                    return None
-                run.degraded.append(OUTRUN)
-            kept, cut = self.kept(judged, query, run.columns)
-            best = self._relevance(judged, judged.candidates[kept[0].place]) if kept else None
-            missing = self._missing(run)
-            provisional = self._calibration.is_provisional(run.columns.select(NO_FILTERS).count)
-            doubtful = provisional or missing.doubtful
-            share = self._calibration.share(unlikely=missing.unlikely, doubtful=doubtful)
-            every = query.include_weak or provisional  # relevance that isn't calibrated tells no noise
-            groups = pagination.grouped(kept, judged.candidates, run.columns, query)
-            strong = kept if every else kept[: self.strong(judged, kept)]
-            shown = groups if strong is kept else pagination.grouped(strong, judged.candidates, run.columns, query)
-            page = shown[query.offset : query.offset + query.max_results]
-            hits = self._hits(run, page, judged, lambda candidate: share * self._relevance(judged, candidate))
-            about = [] if query.offset or missing.words else self._about(run, hits)
-            hits[: len(about)] = about
-            answerable = verdict(self._calibration, best, run.query, judged.pool, reader)
-            if missing.unlikely:
-                answerable = "unlikely"
-            elif hits and (provisional or (about and answerable == "unlikely") or (doubtful and answerable == "yes")):
-                answerable = "unknown"
-            unheard = suggestions.unheard(query, run.query)
-            further = (*unheard, *self._elsewhere(run, missing.words), *self._suggestions(run, bool(hits), answerable))
-            found = SearchOutcome(
-                query=query,
-                mode=run.mode,
-                hits=tuple(hits),
-                total=len(shown),
-                capped=cut or judged.pool.more,
-                next_offset=None,
-                retrievers=run.retrievers,
-                generation=reader.generation,
-                took_ms=0.0,
-                answerable=answerable,
-                degraded=tuple(run.degraded),
-                routing=run.routing,
-                rewritten=as_told(run.variants),
-                suggestions=further,
-                not_mentioned=missing.words,
-                not_mentioned_in=suggestions.within(query.filters) if missing.words else "",
-                calibrated=not provisional,
-                weak_hidden=len(groups) - len(shown),
-            )
-            hits = self._packed(run, page, judged, found) if query.packed else hits
-            end = query.offset + len(hits)
-            return pagination.fitted(
-                replace(
-                    found,
-                    hits=tuple(hits),
-                    next_offset=end if hits and end < len(shown) else None,
-                    took_ms=(time.perf_counter() - started) * 1000,
-                )
-            )
-
-    def strong(self, judged: RankedCandidates, kept: Sequence[pagination.PageEntry]) -> int:
-        """How many of the first passages are above the noise level of the calibration; the best one always counts."""
-        if not judged.scale or not kept:
-            return len(kept)
-        sums = sums_of(judged.candidates)
-        noise = (number for number, one in enumerate(kept)
-                 if number and self._calibration.relevance(judged.scale, sums[one.place]) < NOISE)  # fmt: skip
-        return next(noise, len(kept))
-
-    def _hits(
-        self, run: SearchContext, page: Page, judged: RankedCandidates, relevance: Callable[[Candidate], float]
-    ) -> list[Hit]:
-        """The best passage of each group of a page, with its snippet where the hits aren't to be packed."""
-        best = [group[0] for group in page]
-        cut = pagination.unseen if run.query.packed else self._snippets.answering(run.analyzed)
-        return pagination.hits(best, judged.candidates, run.reader, cut, relevance)
-
-    def _packed(self, run: SearchContext, page: Page, judged: RankedCandidates, found: SearchOutcome) -> list[Hit]:
-        """The hits found, as many as fit into the budget, with what is shown of their documents."""
-        ids = ids_of(judged.candidates)
-        further = {ids[group[0].place]: [ids[one.place] for one in group[1:]] for group in page}
-        chunks = run.reader.chunks([chunk for some in further.values() for chunk in some])
-        nearest = self._nearest_parts(run, judged)
-        groups = [
-            Group(
-                hit,
-                [chunks[chunk] for chunk in further[hit.candidate.chunk_id] if chunk in chunks],
-                nearest(hit.candidate.chunk_id),
-            )
-            for hit in found.hits
-        ]
-        excerpts, room = Excerpts(self._analyzer, run.analyzed), pagination.room(found)
-        if found.answerable == "unlikely":
-            room = int(room * UNLIKELY_SHARE)
-        wanted = run.query.max_results if run.query.counted else None
-        return pack(groups, excerpts, run.reader, room, pagination.heads(run.query), wanted)
-
-    def sections(self, query: Query, budget: Deadline | None = None) -> tuple[Hit, ...]:
+    def sections(self, query: Query, deadline: Deadline | None = None) -> tuple[Hit, ...]:
         """The sections of one document that answer, in the document's order, within `max_tokens`.
 
-        The question's filters let that document through alone.
+        The query's filters let that document through alone.
         """
         query = replace(query, packed=True, max_per_document=0)
-        with self._turns, self._catalog.read() as reader:
-            run = self._begin(query, budget or Deadline(), reader)
-            judged = self._judge(run)
-            run.budget.check()
-            kept, _ = self.kept(judged, query, run.columns)
-            relevance, nearest = partial(self._relevance, judged), self._nearest_parts(run, judged)
-            hits = pagination.hits(kept[:MOST_SECTIONS], judged.candidates, reader, pagination.unseen, relevance)
+        with self._running, self._catalog.read() as reader:
+            context = self._begin(query, deadline or Deadline(), reader)
+            found = self._ranked(context)
+            context.deadline.check()
+            entries, _ = self.deduplicated(found, query, context.columns)
+            hits = pagination.hits(entries[:MOST_SECTIONS], found, reader, None, self._relevance(found))
             enough = max((hit.relevance for hit in hits), default=0.0) * SECTION_SHARE
             hits = [hit for number, hit in enumerate(hits) if number < FEWEST_SECTIONS or hit.relevance >= enough]
-            groups = [Group(hit, (), nearest(hit.candidate.chunk_id)) for hit in hits]
-            room = CHARACTERS * (query.max_tokens or DEFAULT_TOKENS)
-            return tuple(sections(groups, Excerpts(self._analyzer, run.analyzed), reader, room))
+            nearest = _nearest_parts(context, found)
+            groups = [pagination.Group(hit, (), nearest(hit.candidate.chunk_id)) for hit in hits]
+            room = pagination.CHARACTERS * (query.max_tokens or DEFAULT_TOKENS)
+            return tuple(pagination.sections(groups, Excerpts(self._analyzer, context.analyzed), reader, room))
 
-    def _nearest_parts(self, run: SearchContext, judged: RankedCandidates) -> Callable[[int], tuple[int, int] | None]:
-        """Where in a passage its window lies that is nearest to the question, in characters, about."""
-        semantic = judged.pool.semantic
-        windows = dict(zip(semantic.ids, semantic.windows, strict=False))
-        size = run.meaning.window_characters if run.meaning is not None else 0
+    def rank(self, query: Query, reader: CatalogReader, deadline: Deadline | None = None) -> Ranked:
+        """All candidates in order with everything known about them: for explaining an absence and for measuring."""
+        with self._running:
+            return self._ranked(self._begin(query, deadline or Deadline(), reader))
 
-        def nearest(chunk_id: int) -> tuple[int, int] | None:
-            ordinal = windows.get(chunk_id)
-            return None if ordinal is None or not size else (ordinal * size, (ordinal + 1) * size)
+    def not_mentioned(self, query: Query, reader: CatalogReader) -> tuple[str, ...]:
+        """Names and rare words of a query that no document holds, as typed."""
+        return self._missing(self._begin(query, Deadline(), reader)).words
 
-        return nearest
+    def deduplicated(self, found: Ranked, query: Query, columns: Columns) -> tuple[list[pagination.PageEntry], bool]:
+        """What of the candidates may be shown, in order, all pages of the answer; and whether more of them might."""
+        limit = self._options.candidates
+        return pagination.deduplicate(found, columns, limit=limit, per_group=query.max_per_document)
 
-    def _missing(self, run: SearchContext) -> Missing:
-        """Names and rare words of a question that no document holds which the filters let through."""
-        if run.retrievers["keyword"].status == "failed":
-            return Missing()
-        names = self._hearing.names(run.query, run.columns, run.reader)
-        languages, texts = run.columns.languages(), run.reader.texts
-        return self._missing_words.of(run.analyzed, run.selection, languages, texts, names, run.corrected)
-
-    def _elsewhere(self, run: SearchContext, missing: Sequence[str]) -> tuple[suggestions.Suggestion, ...]:
-        """Where words are mentioned that nothing mentions which the filters let through."""
-        if run.selection.mask is None:
-            return ()
-        languages, everything = run.columns.languages(), run.columns.select(NO_FILTERS)
-        found = []
-        for word in missing:
-            chunks = np.array(self._missing_words.holders(word, languages, everything, HOLDERS), dtype=np.int64)
-            documents = run.reader.documents(np.unique(run.columns.doc_of(chunks)).tolist()) if len(chunks) else {}
-            found += suggestions.elsewhere(word, run.query.filters, [one.document for one in documents.values()])
-        return tuple(found)
-
-    def _about(self, run: SearchContext, hits: Sequence[Hit]) -> list[Hit]:
-        """The first hits, made good ones, whose title or heading is what was asked for whatever their sums."""
-        found: list[Hit] = []
-        languages = run.columns.languages()
-        for hit in hits:
-            heading = " ".join([hit.document.document.title, *hit.chunk.chunk.heading_path])
-            language = hit.document.document.language
-            if hit.relevance >= ABOUT or not self._missing_words.in_heading(run.analyzed, languages, heading, language):
-                break
-            found.append(replace(hit, relevance=ABOUT))
-        return found
-
-    def _suggestions(
-        self, run: SearchContext, shown: bool, answerable: Answerable
-    ) -> tuple[suggestions.Suggestion, ...]:
-        """What was taken otherwise than typed, and what else to try where nothing is shown; of this only the nearest
-        words where what is shown is unlikely to answer."""
-        corrected = (*suggestions.excluding_alone(run.analyzed), *suggestions.corrected(run.corrected))
-        if shown and (answerable != "unlikely" or run.retrievers["keyword"].status == "failed"):
-            return corrected
-        nearest = suggestions.terms(self._hearing.nearest(run.query, run.analyzed, run.columns, run.reader.texts))
-        nearest = (*corrected, *nearest)
-        if shown:
-            return nearest
-        left = run.retrievers["semantic"].status == "off" and self._semantic.configured
-        return suggestions.suggest(run.query, run.analyzed, nearest, run.reader, run.columns, meaning_left=left)
+    def strong(self, found: Ranked, entries: Sequence[pagination.PageEntry]) -> int:
+        """How many of the first chunks are above the noise level of the calibration; the best one always counts."""
+        if not found.scale or not entries:
+            return len(entries)
+        noise = (number for number, one in enumerate(entries)
+                 if number and self._calibration.relevance(found.scale, found.sums[one.place]) < NOISE)  # fmt: skip
+        return next(noise, len(entries))
 
     @property
     def weights(self) -> Mapping[str, float]:
@@ -331,233 +263,487 @@ class HybridSearchEngine:
         calibration: Calibration | None = None,
         adapters: Collection[QueryAdapter] | None = None,
     ) -> None:
-        """Weigh, judge relevance, or turn questions of an adapter's model otherwise from the next question on."""
+        """Use other weights, another calibration or other query adapters from the next query on."""
         self._ranker = ranker or self._ranker
         self._calibration = calibration or self._calibration
         if adapters is not None:
             self._semantic.adapters = tuple(adapters)
-        self._epoch = next(self._epochs)  # last: no question of the new epoch may meet what was in use before
+        self._version = next(self._versions)  # last: no query of the new version may meet what was in use before
 
     @property
-    def epoch(self) -> int:
-        """Another number after each `use`: answers of different epochs were weighed or judged differently."""
-        return self._epoch
+    def ranker_version(self) -> int:
+        """Another number after each `use`: answers of different versions were ranked or judged differently."""
+        return self._version
 
-    def judge(self, query: Query, reader: CatalogReader, budget: Deadline | None = None) -> RankedCandidates:
-        """All candidates in order with everything known about them: for explaining an absence and for measuring."""
-        with self._turns:
-            return self._judge(self._begin(query, budget or Deadline(), reader))
+    # -- the response ----------------------------------------------------------------------------------------------
 
-    def not_mentioned(self, query: Query, reader: CatalogReader) -> tuple[str, ...]:
-        """Names and rare words of a question that no document holds, as typed."""
-        return self._missing(self._begin(query, Deadline(), reader)).words
+    def _answer(self, query: Query, deadline: Deadline, started: float, *, last: bool) -> SearchOutcome | None:
+        """None where a change was committed meanwhile, unless this is the last try."""
+        with self._running, self._catalog.read() as reader:
+            context = self._begin(query, deadline, reader)
+            columns, found = context.columns, self._ranked(context)
+            deadline.check()
+            if found.candidates.outdated or columns.generation != reader.generation:
+                if not last:
+                    return None
+                context.degrade(OUTDATED)
+            entries, more = self.deduplicated(found, query, columns)
+            relevance = self._relevance(found)
+            best = relevance(found.sums[entries[0].place]) if entries else None
+            missing = self._missing(context)
+            provisional = self._calibration.is_provisional(columns.select(NO_FILTERS).count)
+            doubtful = provisional or missing.doubtful
+            share = self._calibration.share(unlikely=missing.unlikely, doubtful=doubtful)
+            # relevance that isn't calibrated says nothing about noise
+            strong = len(entries) if query.include_weak or provisional else self.strong(found, entries)
+            shown = pagination.grouped(entries[:strong], found, columns, query)
+            groups = len(shown) if strong == len(entries) else len(pagination.grouped(entries, found, columns, query))
+            page = shown[query.offset : query.offset + query.max_results]
+            cut = None if query.packed else self._snippets.answering(context.analyzed)
+            firsts = [group[0] for group in page]
+            hits = pagination.hits(firsts, found, reader, cut, lambda total: share * relevance(total))
+            about = [] if query.offset or missing.words else self._about(context, hits)
+            hits[: len(about)] = about
+            answerable = answerability(self._calibration, best, context.query, found.candidates, reader)
+            if missing.unlikely:
+                answerable = "unlikely"
+            elif hits and (provisional or (about and answerable == "unlikely") or (doubtful and answerable == "yes")):
+                answerable = "unknown"
+            outcome = SearchOutcome(
+                query=query,
+                mode=context.mode,
+                hits=tuple(hits),
+                total=len(shown),
+                capped=more or found.candidates.more,
+                next_offset=None,
+                retrievers=context.retrievers,
+                generation=reader.generation,
+                took_ms=0.0,
+                answerable=answerable,
+                degraded=tuple(context.degraded),
+                routing=context.routing,
+                rewritten=described(context.forms),
+                suggestions=(
+                    *suggestions.ignored(query, context.query),
+                    *self._elsewhere(context, missing.words),
+                    *self._suggestions(context, bool(hits), answerable),
+                ),
+                not_mentioned=missing.words,
+                not_mentioned_in=suggestions.within(query.filters) if missing.words else "",
+                calibrated=not provisional,
+                weak_hidden=groups - len(shown),
+            )
+            hits = self._packed(context, page, found, outcome) if query.packed else hits
+            end = query.offset + len(hits)
+            outcome = replace(
+                outcome,
+                hits=tuple(hits),
+                next_offset=end if hits and end < len(shown) else None,
+                took_ms=(time.perf_counter() - started) * 1000,
+            )
+            return pagination.fitted(outcome)
 
-    def kept(self, judged: RankedCandidates, query: Query, columns: Columns) -> tuple[list[pagination.PageEntry], bool]:
-        """What of the candidates may be shown, in order, all pages of the answer; and whether more of them might."""
-        limit = self._options.candidates
-        return pagination.keep(judged.candidates, columns, limit=limit, per_group=query.max_per_document)
+    def _packed(
+        self,
+        context: SearchContext,
+        page: Sequence[Sequence[pagination.PageEntry]],
+        found: Ranked,
+        outcome: SearchOutcome,
+    ) -> list[Hit]:
+        """The hits, as many as fit into the token budget, with what is shown of their documents."""
+        ids = found.chunk_ids
+        further = {ids[group[0].place]: [ids[one.place] for one in group[1:]] for group in page}
+        chunks = context.reader.chunks([chunk for some in further.values() for chunk in some])
+        nearest = _nearest_parts(context, found)
+        groups = [
+            pagination.Group(
+                hit,
+                [chunks[chunk] for chunk in further[hit.candidate.chunk_id] if chunk in chunks],
+                nearest(hit.candidate.chunk_id),
+            )
+            for hit in outcome.hits
+        ]
+        room = pagination.room_for(outcome)
+        room = int(room * UNLIKELY_SHARE) if outcome.answerable == "unlikely" else room
+        return pagination.pack(groups, Excerpts(self._analyzer, context.analyzed), context.reader, room, context.query)
 
-    # -- the stages --------------------------------------------------------------------------------------------
+    def _missing(self, context: SearchContext) -> Missing:
+        """Names and rare words of a query that no document holds which the filters let through."""
+        if context.retrievers["keyword"].status == "failed":
+            return Missing()
+        names = is_name(context.query, context.columns, context.reader)
+        return self._missing_words.of(
+            context.analyzed,
+            context.selection,
+            context.columns.languages(),
+            context.reader.texts,
+            names,
+            context.corrected,
+        )
 
-    def _begin(self, query: Query, budget: Deadline, reader: CatalogReader) -> SearchContext:
+    def _elsewhere(self, context: SearchContext, missing: Sequence[str]) -> list[Suggestion]:
+        """Where words are mentioned that nothing mentions which the filters let through."""
+        found: list[Suggestion] = []
+        if context.selection.mask is None:
+            return found
+        columns, everything = context.columns, context.columns.select(NO_FILTERS)
+        for word in missing:
+            holders = self._missing_words.holders(word, columns.languages(), everything, HOLDERS)
+            chunks = np.array(holders, dtype=np.int64)
+            documents = context.reader.documents(np.unique(columns.doc_of(chunks)).tolist()) if len(chunks) else {}
+            found += suggestions.elsewhere(word, context.query.filters, [one.document for one in documents.values()])
+        return found
+
+    def _about(self, context: SearchContext, hits: Sequence[Hit]) -> list[Hit]:
+        """The first hits whose title or heading holds all of a short query, with a relevance of at least `ABOUT`."""
+        found: list[Hit] = []
+        languages = context.columns.languages()
+        for hit in hits:
+            document = hit.document.document
+            heading = " ".join([document.title, *hit.chunk.chunk.heading_path])
+            if hit.relevance >= ABOUT or not self._missing_words.in_heading(
+                context.analyzed, languages, heading, document.language
+            ):
+                break
+            found.append(replace(hit, relevance=ABOUT))
+        return found
+
+    def _suggestions(self, context: SearchContext, shown: bool, answerable: Answerable) -> Sequence[Suggestion]:
+        """What was taken otherwise than typed, and what else to try where nothing is shown; of this only the nearest
+        words where what is shown is unlikely to answer."""
+        corrected = (*suggestions.excluding_alone(context.analyzed), *suggestions.corrected(context.corrected))
+        failed = context.retrievers["keyword"].status == "failed"
+        if shown and (answerable != "unlikely" or failed):
+            return corrected
+        near = self._normalizer.nearest
+        nothing: list[tuple[str, str]] = []
+        words = self._of_keyword_index(
+            context, lambda: near(context.query, context.analyzed, context.columns, context.reader.texts), nothing
+        )
+        nearest = (*corrected, *suggestions.terms(words))
+        if shown:
+            return nearest
+        left = context.retrievers["semantic"].status == "off" and self._semantic.configured
+        return suggestions.suggest(
+            context.query, context.analyzed, nearest, context.reader, context.columns, meaning_left=left
+        )
+
+    def _relevance(self, found: Ranked) -> Callable[[float], float]:
+        """What makes relevance (0–1) of a sum of this ranking."""
+        if not found.scale:
+            return lambda total: min(1.0, max(0.0, total))
+        return lambda total: self._calibration.relevance(found.scale, total)
+
+    # -- the stages ------------------------------------------------------------------------------------------------
+
+    def _begin(self, query: Query, deadline: Deadline, reader: CatalogReader) -> SearchContext:
         if query.mode not in get_args(Mode):
             raise CallerError(f"Unknown mode {query.mode!r}.", hint=f"Use one of {', '.join(get_args(Mode))}.")
-        budget.check()
+        deadline.check()
         columns = self._catalog.columns()
-        heard = self._hearing.of(query, columns, reader.texts)
-        run = SearchContext(query, budget, heard.query, reader, columns, columns.select(query.filters), query.mode)
-        run.variants, run.corrected = [*heard.variants], heard.corrected
-        run.retrievers = {
+        normal = self._normalizer.normalize(query, columns, reader.texts)
+        selection = columns.select(query.filters)
+        context = SearchContext(query, deadline, normal.query, reader, columns, selection, query.mode)
+        context.forms, context.corrected = [*normal.forms], normal.corrected
+        context.retrievers = {
             retriever: RetrieverStatus("off", OFF.reason) for retriever in ("keyword", "semantic", "rerank", "hyde")
         }
         if query.mode == "auto":
-            analysis = self._router.judge(run.analyzed)
-            run.mode = analysis.recommended_mode
-            run.routing = analysis.routing()
-            given = "hyde" if query.hypothetical_answer else run.mode
-            run.mode = "hybrid" if query.semantic_weight is not None else given
-        run.query = suggestions.heard(query, run.mode)
-        return run
+            analysis = self._router.judge(context.analyzed)
+            context.mode, context.routing = analysis.recommended_mode, analysis.routing()
+            if query.hypothetical_answer:
+                context.mode = "hyde"
+            if query.semantic_weight is not None:
+                context.mode = "hybrid"
+        context.query = suggestions.without_ignored(query, context.mode)
+        return context
 
-    def _judge(self, run: SearchContext) -> RankedCandidates:
-        keyword, semantic, hypothetical = self._ask(run)
-        run.budget.check()
-        pool = gather(
-            run.analyzed,
-            run.columns,
-            self._lexical,
-            keyword=keyword,
-            semantic=semantic,
-            hyde=hypothetical,
-            meaning=run.meaning,
-            names=run.names,
-            known=run.told,
-            threads=self._threads,
-        )
-        pool = pool if self._names.looks_up(run.analyzed) else pool.asking_about()
-        if run.mode != "semantic":
-            pool = without_excluded(pool, run.analyzed, self._lexical, run.degraded)
-        run.budget.check()
-        if run.mode == "keyword":
-            return RankedCandidates(pool, modes.keyword(pool), "keyword")
-        if run.mode == "semantic":
-            return RankedCandidates(pool, modes.semantic(pool), "semantic")
-        if run.mode == "hybrid" and run.query.semantic_weight is not None:
-            return RankedCandidates(pool, modes.by_weight(pool, run.query.semantic_weight), "")
-        fused = self._fused(pool, run.columns)
-        return self._reranked(run, fused) if run.mode == "rerank" else fused
+    def _ranked(self, context: SearchContext) -> Ranked:
+        candidates = self._candidates(context)
+        context.deadline.check()
+        weight = context.query.semantic_weight
+        if context.mode == "keyword":
+            return ranking.by_keyword(candidates)
+        if context.mode == "semantic":
+            return ranking.by_cosine(candidates)
+        if context.mode == "hybrid" and weight is not None:
+            return ranking.by_weight(candidates, weight)
+        fused = self._fused(candidates, context.columns)
+        return self._reranked(context, fused) if context.mode == "rerank" else fused
 
-    def _fused(self, pool: Candidates, columns: Columns) -> RankedCandidates:
-        learned = self._options.fusion == "learned"
-        partly = learned and not self._embedded_mostly(columns)
-        if partly and pool.keyword.ids:
-            return RankedCandidates(pool, modes.keyword(pool), "keyword")
-        if self._options.fusion == "rrf" or partly:
-            return RankedCandidates(pool, modes.by_rrf(pool, self._options.rrf_k), "rrf")
-        if self._options.fusion == "weighted":
-            return RankedCandidates(pool, modes.by_scores(pool, self._options), "weighted")
-        return RankedCandidates(pool, modes.learned(pool, self._ranker.answering(pool)), "learned")
+    def _fused(self, candidates: Candidates, columns: Columns) -> Ranked:
+        options, learned = self._options, self._options.fusion == "learned"
+        everything = columns.select(NO_FILTERS).count
+        partly = learned and self._embedded is not None and self._embedded() < EMBEDDED_SHARE * everything
+        if partly and candidates.keyword.ids:
+            return ranking.by_keyword(candidates)
+        if options.fusion == "rrf" or partly:
+            return ranking.by_rrf(candidates, options.rrf_k)
+        if options.fusion == "weighted":
+            return ranking.by_scores(candidates, options.keyword_weight, options.semantic_weight)
+        return ranking.learned(candidates, self._ranker.answering(candidates))
 
-    def _embedded_mostly(self, columns: Columns) -> bool:
-        """Whether enough chunks have vectors for the learned sum, which needs the vectors of nearly all candidates."""
-        if self._embedded is None:
-            return True
-        return self._embedded() >= EMBEDDED_SHARE * columns.select(NO_FILTERS).count
+    def _reranked(self, context: SearchContext, first: Ranked) -> Ranked:
+        """The first stage's candidates judged again; its own order where that isn't possible, which is reported."""
+        options, query = self._options, context.query
+        count = max(options.rerank_candidates, options.rerank_multiplier * query.max_results)
+        if by_formula := options.reranker == "keyword-stage":
+            result = keyword_stage(first, count, options.rerank_keyword_threshold)
+        else:
+            with self._running.released():
+                result = rerank(
+                    None if options.reranker == "none" else self._reranker,
+                    context.analyzed.wanted,
+                    first,
+                    count,
+                    query.offset + query.max_results,
+                    context.reader.texts,
+                    self._relevance(first),
+                    context.deadline,
+                    timeout_ms=options.rerank_timeout_ms,
+                    optional=options.reranker == "auto",
+                )
+        context.retrievers["rerank"] = result.status
+        if result.ranked is None:
+            context.mode = "hybrid"
+            if result.status.status in ("failed", "skipped") and not by_formula:
+                context.degrade(f"rerank: {result.status.reason}")
+        return result.ranked or first
 
-    # -- the legs ----------------------------------------------------------------------------------------------
+    # -- candidates ------------------------------------------------------------------------------------------------
 
-    def _ask(self, run: SearchContext) -> tuple[Ranking, Ranking, Ranking]:
-        """Keyword, semantic and HyDE rankings. Without the meaning, the words answer alone and it is said so."""
-        future: Future[VectorResult] | None = None
-        self._rewrite(run)
-        if run.mode in BY_MEANING:
-            future = self._threads.submit(self._by_meaning, run, run.analyzed)
-        keyword, semantic, hypothetical = self._by_words(run) if run.mode in BY_WORDS else OFF, OFF, OFF
-        run.names = self._names.decisive(run.analyzed, run.selection)
-        if future is not None:
-            if keyword.ids:  # the meaning takes longer than the words
-                run.told = told(run.analyzed, self._lexical, np.array(keyword.ids), run.names)
-            meant = self._await(run, future)
-            semantic, hypothetical, run.meaning = meant.semantic, meant.hyde, meant.meaning
-            run.variants += [meant.hypothesis] if meant.hypothesis is not None else []
-            run.report("hyde", hypothetical)
-            run.report("semantic", semantic)
-            if semantic.status != "ok":
-                run.degraded.append(f"semantic: {semantic.reason}")
-                if run.mode == "semantic":
-                    keyword = self._by_words(run)
-                run.mode = "keyword" if run.query.semantic_weight is None else run.mode
-            elif run.mode == "hyde" and hypothetical.status != "ok":
-                run.mode = "hybrid"
-        run.report("keyword", keyword)
-        return keyword, semantic, hypothetical
+    def _candidates(self, context: SearchContext) -> Candidates:
+        """The chunks of both retrievers, with what each says of the other's. If one fails, the other answers alone."""
+        keyword, semantic, hyde = self._retrieved(context)
+        context.deadline.check()
+        candidates = joined(context.columns, keyword, semantic, hyde)
+        both = "ok" in (semantic.status, hyde.status)
+        if context.vector is not None and semantic.status == "ok" and keyword.ids:
+            candidates = self._with_cosines(context, candidates)
+        if keyword.status == "ok":
+            candidates = self._with_words(context, candidates, both=both)
+        if both:
+            model = context.vector.model if context.vector is not None else None
+            supported = model is None or model.knows(context.analyzed.language or "en")
+            candidates = surveyed(candidates, context.analyzed, context.columns, supported=supported)
+        return candidates if context.mode == "semantic" else self._without_excluded(context, candidates)
 
-    def _by_words(self, run: SearchContext) -> Ranking:
+    def _with_words(self, context: SearchContext, candidates: Candidates, *, both: bool) -> Candidates:
+        """With what the keyword index says of the candidates; a retriever alone knows what its own order needs."""
+        query, chunks = context.analyzed, candidates.chunks
+        names, rare = required_identifiers(query, self._analyzer)
+        wanted = (*(("bm25", "body") if both else ()), *(("identifiers",) if names == query.identifiers else ()))
+        wanted = wanted if names or both else ()
+        if not len(chunks) or not (wanted or names):
+            return candidates
+
+        def look_up() -> dict[str, Floats]:
+            found = {**self._lexical.features(query, chunks.chunk_ids, wanted)} if wanted else {}
+            if names and "identifiers" not in wanted:
+                only_names = replace(query, terms=(), phrases=(), identifiers=names)
+                found |= self._lexical.features(only_names, chunks.chunk_ids, ("identifiers",))
+            return {name: scores.astype(np.float64) for name, scores in found.items()}
+
+        nothing: dict[str, Floats] = {}
+        found = self._of_keyword_index(context, look_up, nothing)
+        if "bm25" in found:
+            unknown = np.isnan(chunks.bm25) & (found["bm25"] > 0)
+            bm25 = np.where(unknown, found["bm25"], chunks.bm25)
+            chunks = replace(chunks, bm25=bm25, body=found["body"])
+        if not names or "identifiers" not in found:
+            return replace(candidates, chunks=chunks)
+        holds = found["identifiers"] > 0
+        if rare and len(np.unique(chunks.doc_ids[holds])) > PAGE:
+            return replace(candidates, chunks=chunks)
+        return replace(candidates, chunks=replace(chunks, holds_identifier=holds), asks_identifier=True)
+
+    def _with_cosines(self, context: SearchContext, candidates: Candidates) -> Candidates:
+        """With the cosines of chunks that only the words found, and that of the query before it was adapted."""
+        vector, chunks, columns = context.vector, candidates.chunks, context.columns
+        assert vector is not None
+        unknown = np.isnan(chunks.semantic)
+
+        def look_up() -> tuple[Floats, float | None]:
+            cosines = vector.cosines(chunks.chunk_ids[unknown], columns)
+            if vector.plain is None:
+                return cosines, None
+            nearest = np.array(candidates.semantic.ids[:NEAREST], dtype=np.int64)
+            # adapting brings a query that the library doesn't answer nearer to its passages too
+            plain = vector.cosines(nearest, columns, vector.plain)
+            return cosines, float(np.nan_to_num(plain).max(initial=0.0))
+
         try:
-            further = run.rewrite.search_terms if run.rewrite is not None else ""
-            found = self._words.ask(run.analyzed, further, run.selection, run.columns)
-            run.analyzed = found.query
-            run.variants += found.variants
-            return found.ranking
+            cosines, best = self._in_time(context, self._threads.submit(look_up))
         except Exception as error:
-            # Whatever breaks inside the index must not cost the answer that the other leg can give.
+            log.exception("the second vector look-up failed")
+            context.degrade(f"semantic: {error}")
+            return candidates
+        semantic = chunks.semantic.copy()
+        semantic[unknown] = np.clip(cosines, 0.0, 1.0)
+        return replace(candidates, chunks=replace(chunks, semantic=semantic), best_cosine=best)
+
+    def _without_excluded(self, context: SearchContext, candidates: Candidates) -> Candidates:
+        """Without chunks that hold an excluded word or lack a quoted one (the keyword retriever minds its own).
+
+        The keyword index judges them, so that each is read by its own language's stems, with its title and headings.
+        """
+        query = context.analyzed
+        if not (query.excluded or query.excluded_phrases or query.phrases):
+            return candidates
+        chunks = candidates.chunks
+        allowed = candidates.places(candidates.keyword) > 0
+        others = chunks.chunk_ids[~allowed]
+        if not len(others):
+            return candidates
+        failed = candidates.keyword.status == "failed"
+        admitted = (
+            None if failed else self._of_keyword_index(context, lambda: self._lexical.admitted(query, others), None)
+        )
+        if admitted is None:
+            context.degrade("keyword: quoted and excluded words were ignored because the keyword index failed.")
+            return candidates
+        allowed[~allowed] = np.isin(others, admitted)
+        in_links = candidates.in_links[allowed] if len(candidates.in_links) else candidates.in_links
+        return replace(candidates, chunks=chunks.only(allowed), in_links=in_links)
+
+    def _of_keyword_index(self, context: SearchContext, look_up: Callable[[], T], otherwise: T) -> T:
+        """The result of a further look-up in the keyword index, whose failure must not cost the answer."""
+        try:
+            return look_up()
+        except Exception as error:
+            log.exception("a look-up in the keyword index failed")
+            context.degrade(f"keyword: {self._lexical.damage or error}")
+            return otherwise
+
+    # -- the retrievers --------------------------------------------------------------------------------------------
+
+    def _retrieved(self, context: SearchContext) -> tuple[Ranking, Ranking, Ranking]:
+        """Keyword, semantic and HyDE rankings. Without vectors, the words answer alone, which is reported."""
+        future: Future[VectorResult] | None = None
+        self._rewrite(context)
+        if context.mode in BY_MEANING:
+            future = self._threads.submit(
+                self._by_meaning, context.query, context.mode, context.analyzed, context.rewrite, context.selection
+            )
+        keyword = self._by_words(context) if context.mode in BY_WORDS else OFF
+        if future is None:
+            context.report("keyword", keyword)
+            return keyword, OFF, OFF
+        try:
+            found = self._in_time(context, future)
+        except TimeoutError as error:
+            found = VectorResult(Ranking("semantic", (), (), (), "skipped", str(error)))
+        semantic, hyde, context.vector = found.semantic, found.hyde, found.vector
+        context.forms += [found.answer] if found.answer is not None else []
+        context.report("hyde", hyde)
+        context.report("semantic", semantic)
+        if semantic.status != "ok":
+            context.degrade(f"semantic: {semantic.reason}")
+            if context.mode == "semantic":
+                keyword = self._by_words(context)
+            context.mode = "keyword" if context.query.semantic_weight is None else context.mode
+        elif context.mode == "hyde" and hyde.status != "ok":
+            context.mode = "hybrid"
+        context.report("keyword", keyword)
+        return keyword, semantic, hyde
+
+    def _by_words(self, context: SearchContext) -> Ranking:
+        try:
+            further = context.rewrite.search_terms if context.rewrite is not None else ""
+            found = self._keyword.search(context.analyzed, further, context.selection, context.columns)
+        except Exception as error:
+            # Whatever breaks inside the index must not cost the answer that the other retriever can give.
             damage = self._lexical.damage
             if isinstance(error, LibrarianError) and not damage:
                 raise
-            log.exception("the keyword leg failed")
-            run.degraded.append(f"keyword: {damage or error}")
+            log.exception("the keyword retriever failed")
+            context.degrade(f"keyword: {damage or error}")
             return Ranking("keyword", (), (), (), "failed", damage or str(error))
+        context.analyzed = found.query
+        context.forms += [found.form] if found.form is not None else []
+        return found.ranking
 
-    def _by_meaning(self, run: SearchContext, asked: AnalyzedQuery) -> VectorResult:
-        """`asked` is the question as it was typed: the words' thread may take it otherwise meanwhile."""
+    def _by_meaning(
+        self, query: Query, mode: Mode, analyzed: AnalyzedQuery, rewrite: Rewrite | None, selection: Selection
+    ) -> VectorResult:
         started = time.perf_counter()
         # A vector knows no "not": the word after the minus would draw in what is to be left out.
-        text = asked.asked if run.mode == "semantic" else asked.wanted
+        text = analyzed.asked if mode == "semantic" else analyzed.wanted
+        adapted = query.filters.kind != "email"  # the adapter learns nothing from mails
         try:
-            meaning = self._semantic.of(text, run.selection)
-            hypothetical, hypothesis = self._by_hypothesis(run, asked, meaning)
-            found = meaning.rank("semantic", run.selection, self._options.depth)
-        except LibrarianError as error:
-            status: RetrieverState = "failed" if self._semantic.configured else "off"
-            return VectorResult(Ranking("semantic", (), (), (), status, str(error)))
+            vector = self._semantic.query(text, adapted=adapted)
+            hyde, answer = self._by_answer(query, mode, analyzed, rewrite, selection, vector)
+            found = vector.rank("semantic", selection, self._options.depth)
         except Exception as error:
-            log.exception("the semantic leg failed")
-            return VectorResult(Ranking("semantic", (), (), (), "failed", str(error)))
-        return VectorResult(
-            replace(found, ms=(time.perf_counter() - started) * 1000), hypothetical, meaning, hypothesis
-        )
+            if not isinstance(error, LibrarianError):
+                log.exception("the vector retriever failed")
+            off = isinstance(error, LibrarianError) and not self._semantic.configured
+            return VectorResult(Ranking("semantic", (), (), (), "off" if off else "failed", str(error)))
+        return VectorResult(replace(found, ms=_since(started)), hyde, vector, answer)
 
-    def _by_hypothesis(
-        self, run: SearchContext, asked: AnalyzedQuery, meaning: VectorQuery
-    ) -> tuple[Ranking, QueryVariant | None]:
-        """HyDE's ranking, and the answer that it is of where that isn't the language model's."""
-        started, hypothesis = time.perf_counter(), None
-        answer = run.rewrite.hypothetical_answer if run.rewrite is not None else ""
+    def _by_answer(
+        self,
+        query: Query,
+        mode: Mode,
+        analyzed: AnalyzedQuery,
+        rewrite: Rewrite | None,
+        selection: Selection,
+        vector: VectorQuery,
+    ) -> tuple[Ranking, QueryForm | None]:
+        """HyDE's ranking, and the hypothetical answer where the language model didn't write it."""
+        started, form = time.perf_counter(), None
+        answer = rewrite.hypothetical_answer if rewrite is not None else ""
+        if not answer and mode != "hyde":
+            return OFF, None
         if not answer:
-            if run.mode != "hyde":
-                return OFF, None
-            hypothesis = QueryVariant("", run.query.hypothetical_answer or "", "caller")
-            if not hypothesis.hypothetical_answer:
-                if reason := hyde.applies(asked, hyde.FEWEST_FOR_TEMPLATE):
+            form = QueryForm("", query.hypothetical_answer or "", "caller")
+            if not form.hypothetical_answer:
+                if reason := why_no_answer(analyzed, fewest=1):
                     return Ranking("hyde", (), (), (), "skipped", reason), None
-                query_type = self._router.judge(asked).query_type
-                hypothesis = QueryVariant("", hyde.from_template(asked.wanted, query_type), "template")
-            answer = hypothesis.hypothetical_answer
-        passage = self._semantic.of(answer, run.selection, as_passage=True)
-        found = meaning.toward(passage, self._options.hyde_query_share).rank("hyde", run.selection, self._options.depth)
-        return replace(found, ms=(time.perf_counter() - started) * 1000), hypothesis
+                query_type = self._router.judge(analyzed).query_type
+                form = QueryForm("", answer_from_template(analyzed.wanted, query_type, analyzed.language), "template")
+            answer = form.hypothetical_answer
+        toward = vector.toward(self._semantic.query(answer, adapted=False), HYDE_QUERY_SHARE)
+        return replace(toward.rank("hyde", selection, self._options.depth), ms=_since(started)), form
 
-    def _rewrite(self, run: SearchContext) -> None:
-        """Ask the language model, where there is one and the question is one for it; without it all goes on."""
-        query = run.query
+    def _rewrite(self, context: SearchContext) -> None:
+        """Ask the language model, where there is one and the query is one for it; without it all goes on."""
+        query = context.query
         by_caller = query.hypothetical_answer or query.semantic_weight is not None or not query.ask_llm
-        if self._rewriting is None or run.mode not in REWRITTEN or by_caller or hyde.applies(run.analyzed):
+        if self._rewriting is None or context.mode not in REWRITTEN or by_caller or why_no_answer(context.analyzed):
             return
         try:
-            with self._turns.aside():
-                run.rewrite = said = self._rewriting.of(query.text, run.budget)
-            run.variants.append(QueryVariant(said.search_terms, said.hypothetical_answer, said.model))
+            with self._running.released():
+                answer = context.rewrite = self._rewriting.of(query.text, context.deadline)
+            context.forms.append(QueryForm(answer.search_terms, answer.hypothetical_answer, answer.model))
         except LibrarianError as error:
-            run.degraded.append(f"llm: {error}")
+            context.degrade(f"llm: {error}")
 
-    def _await(self, run: SearchContext, future: Future[VectorResult]) -> VectorResult:
-        wait_ms = min(self._options.semantic_timeout_ms, max(0.0, run.budget.remaining_ms()))
+    def _in_time(self, context: SearchContext, future: Future[T]) -> T:
+        """A future's result. Raises `TimeoutError` where it takes too long."""
+        wait_ms = min(self._options.semantic_timeout_ms, max(0.0, context.deadline.remaining_ms()))
         try:
             with contextlib.suppress(TimeoutError):  # a model on this machine is soon done
                 return future.result(timeout=min(SOON_MS, wait_ms) / 1000)
-            with self._turns.aside():
+            with self._running.released():
                 return future.result(timeout=max(0.0, wait_ms - SOON_MS) / 1000)
         except TimeoutError:
             future.cancel()
-            return VectorResult(
-                Ranking("semantic", (), (), (), "skipped", f"no answer within {wait_ms:.0f} ms", wait_ms)
-            )
+            raise TimeoutError(f"no answer within {wait_ms:.0f} ms") from None
 
-    # -- the second look ---------------------------------------------------------------------------------------
 
-    def _reranked(self, run: SearchContext, first: RankedCandidates) -> RankedCandidates:
-        """The first stage's candidates judged again; its own order where that isn't possible, which is said."""
-        count = max(self._options.rerank_candidates, self._options.rerank_multiplier * run.query.max_results)
-        with self._turns.aside():
-            second = self._second_look.rerank(
-                run.analyzed.wanted,
-                first.pool,
-                first.candidates,
-                count,
-                run.query.offset + run.query.max_results,
-                run.reader.texts,
-                lambda candidate: self._relevance(first, candidate),
-                run.budget,
-            )
-        run.retrievers["rerank"] = second.retriever
-        run.degraded += second.degraded
-        if second.retriever.status != "ok":
-            run.mode = "hybrid"
-            return first
-        return RankedCandidates(first.pool, second.candidates, second.scale)
+def _nearest_parts(context: SearchContext, found: Ranked) -> Callable[[int], tuple[int, int] | None]:
+    """Where in a chunk its window lies that is nearest to the query, in characters, about."""
+    semantic = found.candidates.semantic
+    windows = dict(zip(semantic.ids, semantic.windows, strict=False))
+    size = context.vector.window_characters if context.vector is not None else 0
 
-    # -- the answer --------------------------------------------------------------------------------------------
+    def nearest(chunk_id: int) -> tuple[int, int] | None:
+        ordinal = windows.get(chunk_id)
+        return None if ordinal is None or not size else (ordinal * size, (ordinal + 1) * size)
 
-    def _relevance(self, judged: RankedCandidates, candidate: Candidate) -> float:
-        total = score(candidate.why)
-        return self._calibration.relevance(judged.scale, total) if judged.scale else min(1.0, max(0.0, total))
+    return nearest
+
+
+def _since(started: float) -> float:
+    return (time.perf_counter() - started) * 1000

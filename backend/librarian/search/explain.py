@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Literal
 
 import numpy as np
 
-from ..models import Deadline, Filters, Query, Ranking, ScorePart, StoredDocument
+from ..models import Deadline, Filters, Query, ScorePart, StoredDocument
 from ..schemas import AnalyzeResponse, RetrieverRank, WhyNot
 from ..storage.base import Catalog, CatalogReader
 from . import pagination, suggestions
-from .context import RankedCandidates
 from .engine import HybridSearchEngine
+from .ranking import Ranked
 from .router import QueryRouter
 from .suggestions import no_mention
 
@@ -29,7 +28,7 @@ _FAR = (
 
 
 class Analyst:
-    """Answers the verb `analyze`."""
+    """Answers `analyze_query`."""
 
     def __init__(self, router: QueryRouter, engine: HybridSearchEngine, catalog: Catalog) -> None:
         self._router = router
@@ -50,7 +49,7 @@ class Analyst:
             reasons=list(seen.reasons),
         )
 
-    def why_not(self, query: Query, file_path: str, budget: Deadline) -> WhyNot:
+    def why_not(self, query: Query, file_path: str, deadline: Deadline) -> WhyNot:
         """Where a document stands in the answer, or the stage at which it falls out."""
         with self._catalog.read() as reader:
             stored = reader.document_by_path(file_path, text=False)
@@ -62,52 +61,52 @@ class Analyst:
                     stage="filtered",
                     explanation=f"{file_path} doesn't pass {', '.join(blocking)}. Drop or change what filters it out.",
                 )
-            judged = self.engine.judge(query, reader, budget)
-            ranks = self._ranks(judged, stored.doc_id)
-            if place := self._place(judged, query, stored, reader):
+            found = self.engine.rank(query, reader, deadline)
+            ranks = self._ranks(found, stored.doc_id)
+            if place := self._place(found, query, stored, reader):
                 return _shown(query, file_path, ranks, *place)
             if any(one.rank is not None for one in ranks):
-                return _dropped(judged, stored, ranks, in_full_thread=self._in_full_thread(judged, query, stored))
-            outnumbered = self._holds_words(query, file_path, reader, budget)
+                return _dropped(found, stored, ranks, in_full_thread=self._in_full_thread(found, query, stored))
+            outnumbered = self._holds_words(query, file_path, reader, deadline)
             unsaid = no_mention(self.engine.not_mentioned(query, reader), suggestions.within(query.filters))
             explanation = f"{unsaid} {_OUTNUMBERED if outnumbered else _FAR}".strip()
             stage: Literal["below_cut", "not_found"] = "below_cut" if outnumbered else "not_found"
             return WhyNot(file_path=file_path, stage=stage, explanation=explanation, retrievers=ranks)
 
-    def _holds_words(self, query: Query, file_path: str, reader: CatalogReader, budget: Deadline) -> bool:
+    def _holds_words(self, query: Query, file_path: str, reader: CatalogReader, deadline: Deadline) -> bool:
         """Whether the document would be found by its words if it were the only one."""
         alone = replace(query, mode="keyword", filters=replace(query.filters, file_paths=(file_path,)))
-        return bool(self.engine.judge(alone, reader, budget).pool.keyword.ids)
+        return bool(self.engine.rank(alone, reader, deadline).candidates.keyword.ids)
 
     def _place(
-        self, judged: RankedCandidates, query: Query, stored: StoredDocument, reader: CatalogReader
+        self, ranked: Ranked, query: Query, stored: StoredDocument, reader: CatalogReader
     ) -> tuple[int, str, bool] | None:
         """The first rank at which a document's text is shown, the path that it is shown with, and whether its relevance
         is below the noise level."""
         columns = self._catalog.columns()
-        kept, _ = self.engine.kept(judged, query, columns)
-        groups = pagination.grouped(kept, judged.candidates, columns, query)
+        entries, _ = self.engine.deduplicated(ranked, query, columns)
+        groups = pagination.grouped(entries, ranked, columns, query)
         ranks = {one.place: rank for rank, group in enumerate(groups, 1) for one in group}
-        shown = [judged.candidates[one.place] for one in kept]
+        shown = [ranked[one.place] for one in entries]
         documents = reader.documents([candidate.doc_id for candidate in shown])
-        copies = pagination.also_in(kept, shown, documents, reader)
+        copies = pagination.also_in(entries, shown, documents, reader)
         found = [
             (ranks[one.place], documents[candidate.doc_id].document.file_path)
-            for one, candidate, also_in in zip(kept, shown, copies, strict=True)
+            for one, candidate, also_in in zip(entries, shown, copies, strict=True)
             if candidate.doc_id == stored.doc_id or stored.document.file_path in also_in
         ]
         if not found:
             return None
-        strong = len(pagination.grouped(kept[: self.engine.strong(judged, kept)], judged.candidates, columns, query))
+        strong = len(pagination.grouped(entries[: self.engine.strong(ranked, entries)], ranked, columns, query))
         rank, path = min(found)
         return rank, path, rank > strong
 
-    def _in_full_thread(self, judged: RankedCandidates, query: Query, stored: StoredDocument) -> bool:
-        """Whether it is a mail of a conversation of which others are shown, as many as may be."""
+    def _in_full_thread(self, ranked: Ranked, query: Query, stored: StoredDocument) -> bool:
+        """Whether it is a mail of a thread of which others are shown, as many as may be."""
         columns = self._catalog.columns()
-        kept, _ = self.engine.kept(judged, query, columns)
-        own = [one.chunk_id for one in judged.candidates if one.doc_id == stored.doc_id]
-        shown = [judged.candidates[one.place].chunk_id for one in kept]
+        entries, _ = self.engine.deduplicated(ranked, query, columns)
+        own = [one.chunk_id for one in ranked if one.doc_id == stored.doc_id]
+        shown = [ranked.chunk_ids[one.place] for one in entries]
         mine, theirs = (columns.group_of(np.array(ids, dtype=np.int64)) for ids in (own, shown))
         return stored.document.kind == "email" and bool(np.isin(mine, theirs).any())
 
@@ -140,23 +139,20 @@ class Analyst:
                     blocking.append(f"{name}={value!r}")
         return blocking
 
-    def _ranks(self, judged: RankedCandidates, doc_id: int) -> list[RetrieverRank]:
-        pool = judged.pool
-        chunks = set(pool.passages.chunk_ids[pool.passages.doc_ids == doc_id].tolist())
-        rankings: Mapping[str, Ranking] = {"keyword": pool.keyword, "semantic": pool.semantic, "hyde": pool.hyde}
+    def _ranks(self, ranked: Ranked, doc_id: int) -> list[RetrieverRank]:
+        found = ranked.candidates
+        chunks = set(found.chunks.chunk_ids[found.chunks.doc_ids == doc_id].tolist())
         places = []
-        for name, ranking in rankings.items():
-            if ranking.status == "off" and name == "hyde":
-                continue
+        for name, ranking in {"keyword": found.keyword, "semantic": found.semantic, "hyde": found.hyde}.items():
             if ranking.status != "ok":
-                places.append(RetrieverRank(retriever=name, reason=ranking.reason or ranking.status))
+                if ranking.status != "off" or name != "hyde":
+                    places.append(RetrieverRank(retriever=name, reason=ranking.reason or ranking.status))
                 continue
-            found = next(((r, s) for r, (c, s) in enumerate(zip(ranking.ids, ranking.scores, strict=True), 1)
-                          if c in chunks), None)  # fmt: skip
-            if found is None:
+            own = (place for place, chunk in enumerate(ranking.ids) if chunk in chunks)
+            if (place := next(own, None)) is None:
                 places.append(RetrieverRank(retriever=name, reason=f"not among its first {len(ranking.ids)} passages"))
             else:
-                places.append(RetrieverRank(retriever=name, rank=found[0], score=found[1]))
+                places.append(RetrieverRank(retriever=name, rank=place + 1, score=ranking.scores[place]))
         return places
 
 
@@ -173,14 +169,12 @@ def _shown(query: Query, file_path: str, ranks: list[RetrieverRank], rank: int, 
     return WhyNot(file_path=file_path, stage="below_cut", explanation=explanation, retrievers=ranks, rank=rank)
 
 
-def _dropped(
-    judged: RankedCandidates, stored: StoredDocument, ranks: list[RetrieverRank], *, in_full_thread: bool
-) -> WhyNot:
+def _dropped(ranked: Ranked, stored: StoredDocument, ranks: list[RetrieverRank], *, in_full_thread: bool) -> WhyNot:
     """Of a document that a retriever found and no page of the answer shows."""
-    own = ((rank, one.why) for rank, one in enumerate(judged.candidates, 1) if one.doc_id == stored.doc_id)
+    own = ((rank, one.why) for rank, one in enumerate(ranked, 1) if one.doc_id == stored.doc_id)
     rank, why = next(own, (None, ()))
     if in_full_thread:
-        explanation = "It was found, but other mails of its conversation fit better: max_per_thread=0 shows all."
+        explanation = "It was found, but other mails of its thread fit better: max_per_thread=0 shows all."
     elif rank is None:
         explanation = f"It was found, but this mode drops it. {_NARROW}"
     else:

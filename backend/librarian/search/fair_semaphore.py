@@ -1,4 +1,4 @@
-"""Whose turn it is: a few questions are worked on at once, the others wait without taking anything from them."""
+"""A semaphore that serves its waiters first-in, first-out."""
 
 from __future__ import annotations
 
@@ -6,24 +6,23 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
-from types import TracebackType
 
 
 class FairSemaphore:
     """A context manager: its body is one of at most `at_once` that run. Not to be entered twice by one thread.
 
-    Who waits longest is next. With a semaphore, whoever has just had a turn may have the next one before a waiting
-    thread is awake: what is asked in the background question after question would keep others out for seconds.
+    With `threading.Semaphore`, a thread that has just left may enter again before a waiting one is awake: background
+    queries, one after another, would keep others out for seconds.
     """
 
     def __init__(self, at_once: int) -> None:
         self._lock = Lock()  # for what follows
-        self._free = at_once  #: below 0 where who came back without a turn is still to leave
-        self._waiting: deque[Lock] = deque()  #: one for each that waits, released once it is its turn
+        self._free = at_once  #: below 0 where a thread that came back without a place is still to leave
+        self._waiting: deque[Lock] = deque()  #: one for each that waits, released once it may go on
 
     @property
     def waiting(self) -> int:
-        """How many wait for their turn."""
+        """How many wait."""
         return len(self._waiting)
 
     def __enter__(self) -> None:
@@ -31,24 +30,23 @@ class FairSemaphore:
             if self._free > 0:
                 self._free -= 1
                 return
-            turn = Lock()
-            turn.acquire()
-            self._waiting.append(turn)
+            own = Lock()
+            own.acquire()
+            self._waiting.append(own)
         try:
-            turn.acquire()
+            own.acquire()
         except BaseException:  # Ctrl-C
             with self._lock:
-                given = turn not in self._waiting
-                if not given:
-                    self._waiting.remove(turn)
-            if given:
-                self._pass_on()
+                if own in self._waiting:
+                    self._waiting.remove(own)
+                    raise
+            self._leave()
             raise
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._pass_on()
+    def __exit__(self, *_: object) -> None:
+        self._leave()
 
-    def _pass_on(self) -> None:
+    def _leave(self) -> None:
         with self._lock:
             self._free += 1
             if self._free > 0 and self._waiting:
@@ -56,15 +54,15 @@ class FairSemaphore:
                 self._waiting.popleft().release()
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
-        """Within a turn: let another have it while the body waits for what isn't Python's."""
-        self._pass_on()
+    def released(self) -> Iterator[None]:
+        """Within the semaphore: let another thread run while the body waits for something that isn't Python's."""
+        self._leave()
         try:
             yield
         finally:
             try:
                 self.__enter__()
-            except BaseException:  # Ctrl-C: the turn that ends now wasn't had again
+            except BaseException:  # Ctrl-C: the place that is left now wasn't taken again
                 with self._lock:
                     self._free -= 1
                 raise

@@ -1,13 +1,16 @@
-"""Operators as mail users type them: `from:ann subject:"release plan" after:2026-01-31 has:attachment budget`."""
+"""Operators as mail users type them: `from:ann subject:"release plan" after:2026-01-31 has:attachment budget`; and the
+senders that a question names in its own words.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..errors import CallerError, shortened
+from ..text.characters import unaccented
 
 _NAMES = "from|to|cc|subject|before|after|since|until|older|newer|has|thread"
 #: As keyboards and programs have them, and as a shell leaves them: `"from:'ann lee' plan"`.
@@ -21,7 +24,7 @@ _OPERATOR = re.compile(
     re.I,
 )
 #: Operators of mail programs that nothing here answers; as words they would find what nobody asked for.
-_FOREIGN = re.compile(
+_UNSUPPORTED = re.compile(
     r"(?<!\S)-?(?:(?:older_than|newer_than|filename|larger|smaller|deliveredto|bcc|rfc822msgid):[^\s:]\S*"
     r"|is:(?:unread|read|starred|important|flagged)|in:(?:inbox|sent|trash|spam|drafts|anywhere))(?!\S)",
     re.I,
@@ -70,9 +73,9 @@ def without_operators(query: str, given: Mapping[str, Any]) -> tuple[str, dict[s
     ('budget', {'sender': 'ann', 'has_attachments': True})
     """
     found: dict[str, Any] = {}
-    if ":" in query and (foreign := _FOREIGN.search(_QUOTED.sub('""', query))):
+    if ":" in query and (unsupported := _UNSUPPORTED.search(_QUOTED.sub('""', query))):
         raise CallerError(
-            f"'{foreign[0]}' is no operator here.",
+            f"'{unsupported[0]}' is no operator here.",
             hint="There are from:, to:, cc:, subject:, before:, after:, until: (with a date as 2026-03), has:attachment"
             " and thread:. In quotes it is searched as words.",
         )
@@ -155,3 +158,72 @@ def _next(first: dt.datetime, has_month: bool, has_day: bool) -> dt.datetime:
     if has_month:
         return (first + dt.timedelta(days=31)).replace(day=1)
     return first.replace(year=first.year + 1)
+
+
+_NAME_WORD = re.compile(r"[^\W\d_][\w'’.-]*")
+_POSSESSIVE = re.compile(r"['’]s?$")
+_split = re.compile(r"\w+").findall
+#: What stands before the name of one who wrote, in the languages of most mails.
+_BEFORE_NAME = frozenset(_split("from by von vom de du par por da di dal van door od przez от"))
+#: What stands behind it, or in a question behind "did" and the name; `unaccented`.
+_BEHIND_NAME = frozenset(
+    _split(
+        """
+        say says said write writes wrote written ask asks asked answer answers answered reply replies replied
+        suggest suggests suggested propose proposes proposed recommend recommends recommended explain explains explained
+        mention mentions mentioned report reports reported announce announced think thinks thought send sends sent
+        post posts posted sagt sagte gesagt schreibt schrieb geschrieben meint meinte fragt fragte antwortet antwortete
+        dit ecrit demande repond propose dijo escribio pregunto respondio disse scrive scrisse escreveu
+        zei schreef vroeg napisal napisala pisze mondta irta kerdezte написал написала сказал спросил
+        """
+    )
+)
+_SHORTEST_NAME = 3  #: letters of a name that counts alone
+
+
+def named_senders(question: str, senders: Iterable[str]) -> frozenset[str]:
+    """Those of these senders, `Name <address>` in `unaccented` form, whom a question names as ones who wrote.
+
+    A whole name, or its first and last word, tells by itself. One word of it may be anything (Will, Page, Debian): it
+    counts behind "from" and the like in capitals, before "said" and the like, and with a possessive s in capitals.
+
+    >>> senders = ("ann lee <ann@x.org>", "will page <will@y.org>")
+    >>> sorted(named_senders("ann lee pump order", senders)), sorted(named_senders("will the page load", senders))
+    (['ann lee <ann@x.org>'], [])
+    >>> [sorted(named_senders(text, senders)) for text in ("what did ann say of it", "Ann's plan", "mail from Will")]
+    [['ann lee <ann@x.org>'], ['ann lee <ann@x.org>'], ['will page <will@y.org>']]
+    """
+    everybody = frozenset(senders)
+    if not everybody:
+        return everybody
+    asked = _NAME_WORD.findall(question)
+    words = [_POSSESSIVE.sub("", unaccented(word)).strip(".-") for word in asked]
+    question_words = f" {' '.join(words)} "
+    alone = {
+        word
+        for place, word in enumerate(words)
+        if len(word) >= _SHORTEST_NAME
+        and _is_cued(asked[place], words[place - 1 : place], words[place + 1 : place + 2])
+    }
+    return frozenset(sender for sender in everybody if _is_named(_name_of(sender), question_words, alone))
+
+
+def _is_cued(word: str, before: list[str], behind: list[str]) -> bool:
+    """Whether a word stands where the name of one who wrote does."""
+    if behind and behind[0] in _BEHIND_NAME:
+        return True
+    return word[0].isupper() and (_POSSESSIVE.search(word) is not None or bool(before and before[0] in _BEFORE_NAME))
+
+
+def _name_of(sender: str) -> list[str]:
+    """The words of a sender's name, first name first; none where the header has an address alone."""
+    name, _, _ = sender.rpartition(" <")
+    last, comma, first = name.partition(",")
+    return [word.strip(".-") for word in _NAME_WORD.findall(f"{first} {last}" if comma else name)]
+
+
+def _is_named(name: list[str], words: str, alone: set[str]) -> bool:
+    if not name:
+        return False
+    whole = len(name) > 1 and any(f" {one} " in words for one in (" ".join(name), f"{name[0]} {name[-1]}"))
+    return whole or name[0] in alone or name[-1] in alone

@@ -1,33 +1,30 @@
-"""Names and rare words of a question that no document holds: where one is missing, other words' hits answer little.
+"""Names and rare words of a query that no document holds: where one is missing, other words' hits answer little.
 
 An ordinary word may well be missing from the page that answers ("how do I get rid of ..."). What a question is about is
-rather a name (in capitals, an identifier) or a word that English texts rarely hold.
+rather a name (in capitals, an identifier) or a word that English texts rarely hold. `benchmarks/answerable.py` measures
+these rules (docs: quality.md).
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from ..models import AnalyzedQuery, Selection
 from ..storage.base import KeywordIndex
-from ..text.base import Analyzer
-from .spelling import EVERYTHING, Naming, Spelling, Texts, alike
+from ..text.analyzer import StandardAnalyzer
+from .spelling import EVERYTHING, Naming, QueryNormalizer, Texts, alike
 
 log = logging.getLogger(__name__)
 
-MOST = 4  #: words that are named
-LONGEST = 60  #: characters of a word that is named
+MOST, LONGEST = 4, 60  #: words that are named, and characters of each
 SHORTEST = 3  #: letters of a word in lower case or capitals that may be a name
-#: Passages from which on a missing rare word means that nothing answers; smaller libraries often answer such questions.
-MANY = 500
+MANY = 500  #: chunks from which on a missing rare word means that nothing answers; in smaller libraries something may
 ABBREVIATED = 4  #: capitals that a text may have spelt out (`RAM`, `HPA`), so that they tell no more than a rare word
-#: Words, without stop words, beyond which a question is a paragraph, in which one word decides nothing.
-LONG_QUESTION = 10
-FEW = 3  #: words of a question that a heading may be about as a whole
+LONG_QUESTION = 10  #: words, without stop words, beyond which no single word decides whether a text answers
+FEW = 3  #: words of a query that a heading may be about as a whole
 MISSPELT = 0.82  #: how like a word of the library (difflib) one is that no dictionary has and that is misspelt
 _LONG = 5  #: letters from which on a word's likeness to another says something
 _HALF = 3  #: letters of each half, at least, where a word may be written as two
@@ -40,8 +37,8 @@ _GIVEN = re.compile(
 )
 _LISTED = re.compile(r"\s*(?:,|/|,? or)\s*")  #: what stands between words that are listed
 _BEGINNING = re.compile(r"(?:^|[.?!:;\n])\s*[-*>]*\s*[\"'“‘(\[]*$")
-_NUMBERED = re.compile(r"[a-z]+\d{1,2}")  #: an example of its like: `nginx2`
-_NUMERONYM = re.compile(r"[a-z](?:[5-9]|\d\d)[a-z]")  #: `k8s`
+#: A number, an example of its like (`nginx2`), a numeronym (`k8s`).
+_NO_NAME = re.compile(r"\d.*|[\W\d_]*|[a-z]+\d{1,2}|[a-zA-Z](?:[5-9]|\d\d)[a-zA-Z]")
 _CAPITALS = re.compile(r"[A-Z][A-Z0-9]+s?")
 _INNER_CAPITAL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-rt-z]")
 #: What makes other words of common ones: `reinstall`, `uncaught`.
@@ -51,7 +48,7 @@ _PLACE = re.compile(r"[/\\@]|^\.|\.\w{2,5}$")
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The telling words of a question that no document holds, and what follows from that."""
+    """The telling words of a query that no document holds, and what follows from that."""
 
     words: tuple[str, ...] = ()  #: as typed
     unlikely: bool = False  #: that the other words' hits answer
@@ -60,7 +57,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word of a question, with what it and its parts are indexed as."""
+    """A word of a query, with what it and its parts are indexed as."""
 
     text: str
     before: str  #: what stands before it
@@ -68,18 +65,29 @@ class _Word:
     whole: frozenset[str]
     parts: tuple[tuple[str, frozenset[str]], ...] = ()  #: of a compound, none of which holds another
 
-    @property
-    def tokens(self) -> frozenset[str]:
-        return self.whole.union(*(tokens for _, tokens in self.parts))
+    def lacking(self, held: Mapping[str, int]) -> tuple[str, ...]:
+        """The word if it isn't held, or of a compound in prose its parts that aren't."""
+        if not self.whole.isdisjoint(held):
+            return ()
+        if self.text.isalnum() or "_" in self.text or _INNER_CAPITAL.search(self.text):
+            return (self.text,)
+        return tuple(text for text, tokens in self.parts if tokens.isdisjoint(held))
+
+    def is_listed_with(self, other: _Word) -> bool:
+        """Whether a question lists two words: *Redis or Memcached*, *SAML and OIDC*; not *Serve and OpenShift*."""
+        first, second = sorted((self, other), key=lambda one: len(one.before))
+        between = second.before[len(first.before) + len(first.text) :]
+        capitals = all(_CAPITALS.fullmatch(one.text) for one in (self, other))
+        return _LISTED.fullmatch(between) is not None or (between.strip() == "and" and capitals)
 
 
 class MissingWords:
-    """Tells the telling words of questions on one library that it doesn't hold. Safe to use from several threads."""
+    """Tells the telling words of queries on one library that it doesn't hold. Safe to use from several threads."""
 
-    def __init__(self, analyzer: Analyzer, lexical: KeywordIndex, spelling: Spelling) -> None:
+    def __init__(self, analyzer: StandardAnalyzer, lexical: KeywordIndex, normalizer: QueryNormalizer) -> None:
         self._analyzer = analyzer
         self._lexical = lexical
-        self._spelling = spelling
+        self._normalizer = normalizer
 
     def of(
         self,
@@ -98,23 +106,24 @@ class MissingWords:
         """
         if query.common or query.excludes_alone or not selection.count:
             return Missing()
+        languages = languages or ("",)
         try:
             apart = (typed for typed, meant in corrected if " " in meant)
-            found = {typed: "rare" for typed in apart if not self._is_apart(typed, EVERYTHING, languages or ("",))}
-            said = self._words(query, languages or ("",))
-            found |= self._of(query, said, selection, languages or ("",), texts, names)
+            found = {typed: "rare" for typed in apart if not self._is_apart(typed, EVERYTHING, languages)}
+            words = self._words(query, languages)
+            found |= self._missing(query, words, selection, languages, texts, names)
         except Exception:
-            # A keyword index that fails is told of by its leg; the meaning may answer all the same.
+            # A keyword index that fails is reported by its retriever; the meaning may answer all the same.
             log.exception("missing words couldn't be looked for")
             return Missing()
-        words = tuple(found)[:MOST]
-        if not words or len(said) > LONG_QUESTION:
-            return Missing(words)
+        named = tuple(found)[:MOST]
+        if not named or len(words) > LONG_QUESTION:
+            return Missing(named)
         kinds = set(found.values())
-        return Missing(words, "name" in kinds or ("rare" in kinds and selection.count >= MANY), True)
+        return Missing(named, "name" in kinds or ("rare" in kinds and selection.count >= MANY), True)
 
     def in_heading(self, query: AnalyzedQuery, languages: Sequence[str], heading: str, language: str) -> bool:
-        """Whether a question has few words, and a title or heading in that language holds all of them."""
+        """Whether a query has few words, and a title or heading in that language holds all of them."""
         words = self._words(query, languages or ("",))
         if not 0 < len(words) <= FEW or query.excluded or query.excluded_phrases:
             return False
@@ -123,10 +132,9 @@ class MissingWords:
 
     def holders(self, word: str, languages: Sequence[str], selection: Selection, limit: int) -> Sequence[int]:
         """Chunks of the best passages with a word."""
-        tokens = {self._whole(word, language) for language in languages or ("",)}
-        return self._lexical.search(_asking(word, tokens), selection, limit).ids
+        return self._lexical.search(_asking(word, self._tokens([word], languages or ("",))), selection, limit).ids
 
-    def _of(
+    def _missing(
         self,
         query: AnalyzedQuery,
         words: Sequence[_Word],
@@ -136,22 +144,22 @@ class MissingWords:
         names: Naming,
     ) -> dict[str, str]:
         """Missing words, each with its kind (`_kind`), or `aside` for those in brackets or listed with a held one."""
-        held = self._lexical.frequencies({token for word in words for token in word.tokens})
+        held = self._lexical.frequencies({token for word in words for tokens in _all(word) for token in tokens})
         titled = all(word.text[:1].isupper() for word in words if word.text.isalpha())
         shouted = titled and all(word.text.isupper() for word in words if word.text.isalpha())
         missing: dict[str, str] = {}
         for at, word in enumerate(words):
-            lacking = _lacking(word, held)
+            lacking = word.lacking(held)
             if not lacking and selection.mask is None:
                 continue
-            kind_of = partial(self._kind, word, query, languages, titled=titled, shouted=shouted)
-            if not (kind := min(filter(None, map(kind_of, lacking or (word.text,))), default="")):
-                continue
+            kinds = (self._kind(word, query, languages, text, titled, shouted) for text in lacking or (word.text,))
+            kind = min(filter(None, kinds), default="")
             near = [*words[max(0, at - 1) : at], *words[at + 1 : at + 2]]
-            if self._otherwise(word, near, selection, languages) or names(word.text):
+            if not kind or self._otherwise(word, near, selection, languages) or names(word.text):
                 continue
             if not (lacking and self._is_mistyped(word, languages, texts)):
-                aside = _in_brackets(word) or any(_listed(word, one) and not _lacking(one, held) for one in near)
+                bracketed = word.before.count("(") > word.before.count(")")
+                aside = bracketed or any(word.is_listed_with(one) and not one.lacking(held) for one in near)
                 missing.setdefault(word.text[:LONGEST], "aside" if aside else kind)
         return missing
 
@@ -175,31 +183,18 @@ class MissingWords:
                 if not any(place[0] <= other[0] and other[1] <= place[1] and other != place for other in inside)
             ]
             parts = tuple((text[slice(*place)], frozenset(spans[place])) for place in leaves)
-            words.append(
-                _Word(text[first:last], text[:first], text[last : last + 1], frozenset(spans[first, last]), parts)
-            )
+            word = text[first:last], text[:first], text[last : last + 1]
+            words.append(_Word(*word, frozenset(spans[first, last]), parts))
         return words
 
     def _kind(
-        self,
-        word: _Word,
-        query: AnalyzedQuery,
-        languages: Sequence[str],
-        text: str,
-        *,
-        titled: bool,
-        shouted: bool,
+        self, word: _Word, query: AnalyzedQuery, languages: Sequence[str], text: str, titled: bool, shouted: bool
     ) -> str:
         """`name` or `rare` for a word that a question is likely about, as a part of it (`text`) shows; empty for
         others, and for names that the asker gives to something."""
         if len(text) < SHORTEST or word.after == "=" or _GIVEN.search(word.before) or _PLACE.search(word.text):
             return ""
-        if (
-            text[0].isdigit()
-            or _NUMBERED.fullmatch(word.text)
-            or _NUMERONYM.fullmatch(word.text.lower())
-            or not any(map(str.isalpha, text))
-        ):
+        if _NO_NAME.fullmatch(text) or _NO_NAME.fullmatch(word.text):
             return ""
         if _CAPITALS.fullmatch(text) and not shouted:
             return "name" if len(text) > ABBREVIATED else "rare"
@@ -218,15 +213,13 @@ class MissingWords:
 
     def _otherwise(self, word: _Word, near: Sequence[_Word], selection: Selection, languages: Sequence[str]) -> bool:
         """Whether a document holds a word: as such, as a part of a longer name, joined with a neighbour, or apart."""
-        text = word.text
-        if self._lexical.search(_asking(text, word.whole), selection, 1).ids:
+        if self._lexical.search(_asking(word.text, word.whole), selection, 1).ids:
             return True
-        lower = text.lower()
-        joined = [one.text.lower() + lower if one.before < word.before else lower + one.text.lower() for one in near]
-        tokens = {self._whole(one, language) for one in joined for language in languages}
-        if self._lexical.frequencies(tokens):
-            return True
-        return self._is_apart(text, selection, languages)
+        lower = word.text.lower()
+        pairs = [one.text.lower() + lower if one.before < word.before else lower + one.text.lower() for one in near]
+        return bool(self._lexical.frequencies(self._tokens(pairs, languages))) or self._is_apart(
+            word.text, selection, languages
+        )
 
     def _is_mistyped(self, word: _Word, languages: Sequence[str], texts: Texts) -> bool:
         """Whether a word that no dictionary has is much like an indexed one, or a short one like a common word."""
@@ -238,13 +231,16 @@ class MissingWords:
         if len(lower) < _LONG:
             swapped = (lower[:at] + lower[at + 1] + lower[at] + lower[at + 2 :] for at in range(len(lower) - 1))
             return any(not self._analyzer.tokens(one, "en") or self._analyzer.is_common(one) for one in swapped)
-        near = self._spelling.near(word.text, word.whole, languages, texts)
+        near = self._normalizer.near(word.text, word.whole, languages, texts)
         if len(near) + 1 < len(lower) and lower.startswith(near.lower()):
             return False  # `circleci` is no `circle`
         return alike(word.text, near) >= MISSPELT
 
-    def _whole(self, word: str, language: str) -> str:
-        return next(iter(self._analyzer.tokens(word, language)), "")
+    def _tokens(self, words: Sequence[str], languages: Sequence[str]) -> set[str]:
+        """What words as wholes are indexed as in any of the languages."""
+        return {
+            token for word in words for language in languages for token in self._analyzer.tokens(word, language)[:1]
+        }
 
     def _is_apart(self, text: str, selection: Selection, languages: Sequence[str]) -> bool:
         """Whether a document writes a word as two or more."""
@@ -252,37 +248,20 @@ class MissingWords:
             splits = [re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).split()]
         else:
             splits = [[text[:at], text[at:]] for at in range(_HALF, len(text) - _HALF + 1)]
-        language = languages[0]
-        tokens = [[token for part in split for token in self._analyzer.tokens(part, language)] for split in splits]
+        tokens = [[token for part in split for token in self._analyzer.tokens(part, languages[0])] for split in splits]
         held = self._lexical.frequencies({token for phrase in tokens for token in phrase})
-        for split, phrase in zip(splits, tokens, strict=True):
-            if len(phrase) < len(split) or not all(token in held for token in phrase) or len(phrase) < 2:
-                continue
-            asked = AnalyzedQuery(" ".join(split), tuple(phrase), (), phrases=(tuple(phrase),))
-            if self._lexical.search(asked, selection, 1).ids:
-                return True
-        return False
+        return any(
+            len(phrase) >= max(2, len(split))
+            and all(token in held for token in phrase)
+            and self._lexical.search(
+                AnalyzedQuery(" ".join(split), tuple(phrase), (), phrases=(tuple(phrase),)), selection, 1
+            ).ids
+            for split, phrase in zip(splits, tokens, strict=True)
+        )
 
 
-def _lacking(word: _Word, held: dict[str, int]) -> tuple[str, ...]:
-    """A word that isn't held, or of a compound in prose its parts that aren't; nothing where it is held."""
-    if not word.whole.isdisjoint(held):
-        return ()
-    if word.text.isalnum() or "_" in word.text or _INNER_CAPITAL.search(word.text):
-        return (word.text,)
-    return tuple(text for text, tokens in word.parts if tokens.isdisjoint(held))
-
-
-def _in_brackets(word: _Word) -> bool:
-    return word.before.count("(") > word.before.count(")")
-
-
-def _listed(word: _Word, other: _Word) -> bool:
-    """Whether a question lists two words: *Redis or Memcached*, *SAML and OIDC*; not *Serve and OpenShift*."""
-    first, second = sorted((word, other), key=lambda one: len(one.before))
-    between = second.before[len(first.before) + len(first.text) :]
-    alike_written = all(_CAPITALS.fullmatch(one.text) for one in (word, other))
-    return _LISTED.fullmatch(between) is not None or (between.strip() == "and" and alike_written)
+def _all(word: _Word) -> tuple[frozenset[str], ...]:
+    return (word.whole, *(tokens for _, tokens in word.parts))
 
 
 def _asking(word: str, tokens: frozenset[str] | set[str]) -> AnalyzedQuery:

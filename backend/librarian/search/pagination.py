@@ -1,20 +1,40 @@
-"""From all candidates to one page of hits: equal passages joined, documents kept from crowding, pages cut."""
+"""From all candidates to one page of hits within a budget of tokens.
+
+Equal texts are one hit, documents don't crowd each other out. A token counts as four characters of the answer as text.
+With a budget there is one entry per document: the first ones get the smallest complete section that holds their best
+chunk, or as much of it as there is room for; those that follow get the sentences that answer. What else of a document
+was found is listed by its lines.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from ..models import Candidate, Chunk, Hit, Ids, Query, SearchOutcome, Snippet, StoredDocument
+from ..models import (
+    Candidate,
+    Chunk,
+    Further,
+    Heading,
+    Hit,
+    Query,
+    SearchOutcome,
+    Snippet,
+    StoredChunk,
+    StoredDocument,
+)
 from ..schemas import DEFAULT_TOKENS
 from ..storage.base import CatalogReader, Columns
-from .lazy_ranking import ids_of, sums_of
-from .packing import CHARACTERS, size_of, tokens_in
+from ..text.sanitizing import without_hidden
+from .ranking import Ranked
+from .snippets import Excerpts, TextRange
 
+CHARACTERS = 4  #: of an answer's text that count as a token
 #: Measured over answers as text: the tokens around the results, and the characters of a result that are there whatever
 #: it is (rank, score and lines; of a section that is shown in part, its lines; of a mail also the labels of its
 #: headers; of a context, at most).
@@ -22,6 +42,24 @@ AROUND, FIXED, PARTLY, MAIL, CONTEXT = 25, 34, 32, 40, 500
 LISTED = 100  #: characters that are shown of a list
 CRUMBS = 140  #: and of a title with its headings
 LABEL = 20  #: and of what each line below the results begins with
+
+#: Of the budget what an answer aims at. With the usual 1,500 tokens most are within 1,000; this and what follows were
+#: chosen by what `benchmarks/agent_cost.py` reaches within 1,000 and 2,000 tokens.
+FILL = 0.58
+FEW, FILL_OF_FEW = 5, 0.93  #: so few results are wanted for reading; more than this is never aimed at
+#: What the first entries may take of the room that those after them leave, and what each of these may.
+SHARES, SHARE = (0.6, 0.9), 0.5
+FIRST = 1400  #: characters reserved for the text of the first entries, before one more is shown
+LEAST = 100  #: characters reserved for the text of each entry
+SENTENCE = 240  #: characters that the sentence which answers may take where there is less room than that
+WITH_LIST = 2  #: entries whose further chunks are listed before the others get their text
+ITEM, HEADING = 34, 60  #: characters of such a line besides the heading, and of its heading
+MARK = 60  #: characters of the line above each of several sections
+REACH = 6  #: chunks on each side of a chunk among which the rest of its section is looked for
+_END = 1 << 40  #: no text is longer
+
+
+# -- which candidates ----------------------------------------------------------------------------------------------
 
 
 class PageEntry(NamedTuple):
@@ -31,99 +69,71 @@ class PageEntry(NamedTuple):
     doc_ids: Sequence[int] = ()  #: where there are further ones; its own is among them
 
 
-def keep(
-    candidates: Sequence[Candidate], columns: Columns, *, limit: int, per_group: int
-) -> tuple[list[PageEntry], bool]:
-    """The first `limit` candidates in order: known to the catalog, one per text, `per_group` per document or thread;
-    and whether there are more of them.
+def deduplicate(found: Ranked, columns: Columns, *, limit: int, per_group: int) -> tuple[list[PageEntry], bool]:
+    """The first `limit` candidates in order, one per text, `per_group` per document or thread (0: no limit); and
+    whether there are more of them.
 
-    Passages of equal text are one hit, shown where the newest version of equal rank stands. A text whose document or
-    thread has all it may have is left out, and doesn't come back from another version. `per_group` 0 means no limit.
+    Chunks of equal text are one hit, shown where the newest version of equal rank stands. A text whose document or
+    thread has all it may have is left out, and doesn't come back from another version.
     """
-    ids = np.array(ids_of(candidates), dtype=np.int64)
-    doc_ids = columns.doc_of(ids)
-    texts = np.where(doc_ids == 0, 0, columns.text_of(ids))
-    known, first, counts = np.unique(texts, return_index=True, return_counts=True)
-    firsts = np.sort(first[known != 0])
-    places = firsts.copy()
-    holding: dict[int, Sequence[int]] = {}
-    if several := known[(known != 0) & (counts > 1)].tolist():
-        sums, modified = sums_of(candidates), columns.modified_of(ids)
-        for text in several:
-            alike = np.flatnonzero(texts == text).tolist()
-            newest = alike[0]
-            for at in alike[1:]:
-                if modified[at] > modified[newest] and sums[at] == sums[newest]:
-                    newest = at
-            places[np.searchsorted(firsts, alike[0])] = newest
-            holding[newest] = doc_ids[alike].tolist()
-    if per_group > 0:
-        places = places[_before(columns.group_of(ids)[places]) < per_group]
-    return [PageEntry(place, holding.get(place, ())) for place in places[:limit].tolist()], len(places) > limit
-
-
-def _before(groups: Ids) -> Ids:
-    """How many of the same group stand before each."""
-    order = np.argsort(groups, kind="stable")
-    ordered = groups[order]
-    begins = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
-    before = np.empty_like(order)
-    before[order] = np.arange(len(order)) - np.repeat(begins, np.diff(begins, append=len(order)))
-    return before
-
-
-def hits(
-    page: Sequence[PageEntry],
-    candidates: Sequence[Candidate],
-    reader: CatalogReader,
-    cut: Callable[[Chunk, str], Snippet],
-    relevance: Callable[[Candidate], float],
-) -> list[Hit]:
-    """What is shown of a page: texts, snippets and everywhere that the same text stands."""
-    shown = [candidates[kept.place] for kept in page]
-    chunk_ids = [candidate.chunk_id for candidate in shown]
-    documents = reader.documents([candidate.doc_id for candidate in shown])
-    chunks = reader.chunks(chunk_ids)
-    found = []
-    for candidate, elsewhere in zip(shown, also_in(page, shown, documents, reader), strict=True):
-        document, chunk = documents.get(candidate.doc_id), chunks.get(candidate.chunk_id)
-        if document is None or chunk is None:
+    ids, sums = np.array(found.chunk_ids, dtype=np.int64), found.sums
+    docs, groups = columns.doc_of(ids).tolist(), columns.group_of(ids).tolist()
+    alike: dict[int, list[int]] = {}
+    for place, text in enumerate(columns.text_of(ids).tolist()):
+        if docs[place]:
+            alike.setdefault(text, []).append(place)
+    entries: list[PageEntry] = []
+    counts: Counter[int] = Counter()
+    for places in alike.values():
+        place = places[0]
+        holders: Sequence[int] = ()
+        if len(places) > 1:
+            modified = columns.modified_of(ids[places]).tolist()
+            equal = [(-date, other) for other, date in zip(places, modified, strict=True) if sums[other] == sums[place]]
+            place, holders = min(equal)[1], [docs[other] for other in places]
+        counts[groups[place]] += 1
+        if per_group and counts[groups[place]] > per_group:
             continue
-        snippet = cut(chunk.chunk, document.document.language)
-        cost = tokens_in(len(chunk.chunk.text))
-        found.append(Hit(candidate, chunk, document, snippet, relevance(candidate), elsewhere, tokens=cost))
-    return found
+        if len(entries) == limit:
+            return entries, True
+        entries.append(PageEntry(place, holders))
+    return entries, False
 
 
-def grouped(
-    kept: Sequence[PageEntry], candidates: Sequence[Candidate], columns: Columns, query: Query
-) -> list[list[PageEntry]]:
-    """Candidates by document, each in order, the documents by their best; one by one where the question's hits are
-    passages or mails."""
+def grouped(entries: Sequence[PageEntry], found: Ranked, columns: Columns, query: Query) -> list[list[PageEntry]]:
+    """Candidates by document, each in order, the documents by their best; one by one where the hits of the query are
+    chunks or mails."""
     if not query.packed or query.filters.kind == "email":
-        return [[one] for one in kept]
-    ids = ids_of(candidates)
-    documents = columns.doc_of(np.array([ids[one.place] for one in kept], dtype=np.int64)).tolist()
+        return [[one] for one in entries]
+    ids = np.array([found.chunk_ids[one.place] for one in entries], dtype=np.int64)
     groups: dict[int, list[PageEntry]] = {}
-    for one, document in zip(kept, documents, strict=True):
+    for one, document in zip(entries, columns.doc_of(ids).tolist(), strict=True):
         groups.setdefault(document, []).append(one)
     return list(groups.values())
 
 
-def unseen(chunk: Chunk, _: str) -> Snippet:
-    """In place of a passage's snippet, where another one takes its place."""
-    return Snippet("", chunk.line_start, chunk.line_end)
-
-
-def room(outcome: SearchOutcome) -> int:
-    """Characters of the answer as text that the results may take."""
-    around = AROUND + below(outcome)
-    return CHARACTERS * max(0, (outcome.query.max_tokens or DEFAULT_TOKENS) - around)
-
-
-def heads(query: Query) -> Callable[[Hit], int]:
-    """What each hit of an answer takes besides its own text, in characters."""
-    return partial(head, with_context=query.include_parent_context)
+def hits(
+    page: Sequence[PageEntry],
+    found: Ranked,
+    reader: CatalogReader,
+    cut: Callable[[Chunk, str], Snippet] | None,
+    relevance: Callable[[float], float],
+) -> list[Hit]:
+    """What is shown of a page: texts, snippets (empty without `cut`) and everywhere that the same text stands."""
+    shown = [found[one.place] for one in page]
+    documents = reader.documents([candidate.doc_id for candidate in shown])
+    chunks = reader.chunks([candidate.chunk_id for candidate in shown])
+    elsewhere = also_in(page, shown, documents, reader)
+    made = []
+    for one, candidate, paths in zip(page, shown, elsewhere, strict=True):
+        document, chunk = documents.get(candidate.doc_id), chunks.get(candidate.chunk_id)
+        if document is None or chunk is None:
+            continue
+        text = chunk.chunk
+        snippet = cut(text, document.document.language) if cut else Snippet("", text.line_start, text.line_end)
+        tokens = _tokens_in(len(text.text))
+        made.append(Hit(candidate, chunk, document, snippet, relevance(found.sums[one.place]), paths, tokens=tokens))
+    return made
 
 
 def also_in(
@@ -133,11 +143,11 @@ def also_in(
     reader: CatalogReader,
 ) -> list[tuple[str, ...]]:
     """The further paths at which the text of each hit stands; `shown` and `documents` are what the page shows."""
-    others = reader.documents([doc for kept in page for doc in kept.doc_ids])
+    others = reader.documents([doc for one in page for doc in one.doc_ids])
     copies = reader.copies([candidate.chunk_id for candidate in shown])
     found = []
-    for kept, candidate in zip(page, shown, strict=True):
-        paths = {others[doc].document.file_path for doc in kept.doc_ids if doc in others}
+    for one, candidate in zip(page, shown, strict=True):
+        paths = {others[doc].document.file_path for doc in one.doc_ids if doc in others}
         paths.update(copies.get(candidate.chunk_id, ()))
         if document := documents.get(candidate.doc_id):
             paths.update(document.also_in)
@@ -146,20 +156,178 @@ def also_in(
     return found
 
 
+# -- what of their documents ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A document that answers, by its chunks: the best one first."""
+
+    hit: Hit  #: of the best chunk, with a snippet that is about to be replaced
+    further: Sequence[StoredChunk] = ()
+    nearest: tuple[int, int] | None = None  #: where in the best chunk the part nearest to the query lies
+
+    def listed(self) -> tuple[Further, ...]:
+        """The document's further chunks; the heading of one in the section that is shown needn't be repeated."""
+        own = self.hit.chunk.chunk.heading_path
+        chunks = [stored.chunk for stored in self.further]
+        headings = [without_hidden(one.heading_path[-1]) if one.heading_path not in (own, ()) else "" for one in chunks]
+        return tuple(
+            Further(one.line_start, one.line_end, _tokens_in(len(one.text)), heading)
+            for one, heading in zip(chunks, headings, strict=True)
+        )
+
+
+class _Sections:
+    """Where the sections of a document lie, each up to the next heading of whatever level. Offsets and lines."""
+
+    def __init__(self, headings: Sequence[Heading], end: int, line_end: int) -> None:
+        self._headings, self._end, self._line_end = headings, end, line_end
+        self._starts = [heading.start for heading in headings]
+
+    def at(self, offset: int) -> tuple[int, int]:
+        """First and last offset of the section at an offset, the last one not in it."""
+        number = bisect_right(self._starts, offset)
+        start = self._starts[number - 1] if number else 0
+        return start, self._starts[number] if number < len(self._starts) else self._end
+
+    def path_at(self, offset: int) -> tuple[str, ...]:
+        """The headings that stand above an offset, outermost first."""
+        path: list[Heading] = []
+        for heading in reversed(self._headings[: bisect_right(self._starts, offset)]):
+            if not path or heading.level < path[-1].level:
+                path.append(heading)
+        return tuple([heading.text for heading in reversed(path)])
+
+    def lines_at(self, offset: int) -> tuple[int, int]:
+        """First and last line of the section at an offset."""
+        number = bisect_right(self._starts, offset)
+        first = self._headings[number - 1].line if number else 1
+        return first, self._headings[number].line - 1 if number < len(self._starts) else max(first, self._line_end)
+
+
+def pack(groups: Sequence[Group], excerpts: Excerpts, reader: CatalogReader, room: int, query: Query) -> list[Hit]:
+    """As many of the documents as fit into `room` characters, at least one, each with what is shown of it.
+
+    As many hits as the caller asked for are shown if they fit at all, otherwise only while there is room for more than
+    a sentence of the first ones.
+    """
+    wanted = query.max_results if query.counted else None
+    heads = [_head(group.hit, with_context=query.include_parent_context) for group in groups]
+    aim, most = int(room * FILL), int(room * FILL_OF_FEW)
+    if wanted is not None:
+        least = sum(heads) + LEAST * len(heads)
+        aim = most if wanted <= FEW else min(most, max(aim, least + FIRST // 2))
+    count, needed = 0, min(FIRST, aim // 2) if wanted is None else 0
+    for head in heads:
+        needed += head + LEAST
+        if count and needed > aim:
+            break
+        count += 1
+    listed = [group.listed() if number < WITH_LIST else () for number, group in enumerate(groups[:count])]
+    left = max(0, aim - sum(heads[:count]) - sum(map(_size_of, listed)))
+    packed: list[Hit] = []
+    for number, group in enumerate(groups[:count]):
+        free = left - LEAST * (count - number - 1)
+        share = SHARES[number] if number < len(SHARES) else SHARE
+        own = max(LEAST, int(free if count == 1 else free * share))
+        hit = _shown(group, excerpts, reader, min(own, max(LEAST, room - heads[number])))
+        left -= len(hit.snippet.text)
+        packed.append(hit)
+    for number, (hit, group) in enumerate(zip(packed, groups, strict=False)):
+        lines = hit.snippet.line_start, hit.snippet.line_end
+        further = [one for one in group.listed() if one.line_start < lines[0] or lines[1] < one.line_end]
+        while number >= WITH_LIST and further and _size_of(further) > left:
+            further.pop()
+        left -= _size_of(further) if number >= WITH_LIST else 0
+        packed[number] = replace(hit, further=tuple(further))
+    return packed
+
+
+def sections(groups: Sequence[Group], excerpts: Excerpts, reader: CatalogReader, room: int) -> list[Hit]:
+    """The sections of one document that its chunks stand in, in the document's order, within `room` characters.
+
+    The groups are chunks of it, best first; of these, as many as there is room for.
+    """
+    left = int(room * FILL)
+    shown: list[Hit] = []
+
+    def is_shown(text: Chunk | Snippet) -> bool:
+        return any(one.snippet.line_start <= text.line_end and text.line_start <= one.snippet.line_end for one in shown)
+
+    for number, group in enumerate(groups):
+        if shown and left < LEAST:
+            break
+        if is_shown(group.hit.chunk.chunk):
+            continue
+        own = int(left * SHARES[0]) if number + 1 < len(groups) else left
+        hit = _shown(group, excerpts, reader, max(LEAST, own))
+        if not is_shown(hit.snippet):
+            shown.append(hit)
+            left -= len(hit.snippet.text) + MARK
+    return sorted(shown, key=lambda hit: hit.snippet.line_start)
+
+
+def _shown(group: Group, excerpts: Excerpts, reader: CatalogReader, room: int) -> Hit:
+    """The hit with at most `room` characters of the section that its chunk stands in; a sentence may take more."""
+    hit = group.hit
+    chunk, document = hit.chunk.chunk, hit.document
+    headings = document.document.headings
+    end = chunk
+    if chunk.ordinal + 1 < document.chunk_count and (not headings or headings[-1].start < chunk.end):
+        ending = reader.chunks_between(document.doc_id, document.chunk_count - 1, document.chunk_count, 0, _END)
+        end = ending[-1].chunk if ending else chunk
+    sections = _Sections(headings, max(chunk.end, end.end), max(chunk.line_end, end.line_end))
+    low, high = sections.at(chunk.start)[0], sections.at(max(chunk.start, chunk.end - 1))[1]
+    chunks, all_there = [chunk], low >= chunk.start and high <= chunk.end
+    if room > len(chunk.text) and not all_there:
+        first, last = max(0, chunk.ordinal - REACH), chunk.ordinal + REACH
+        near = [stored.chunk for stored in reader.chunks_between(document.doc_id, first, last, low, high)]
+        # of the same page, and in a mail of the same part of it
+        mail = document.document.kind == "email"
+        own = [one for one in near if one.page == chunk.page and (not mail or one.heading_path == chunk.heading_path)]
+        chunks = own or chunks
+        all_there = len(chunks) == len(near) and (not first or near[0].ordinal > first) and near[-1].ordinal < last
+    text = TextRange.of(chunks, chunk)
+    snippet, at, whole = excerpts.cut(
+        text, document.document.language, room, sections.at, group.nearest, least=SENTENCE
+    )
+    low, high = sections.at(at)
+    return replace(
+        hit,
+        snippet=snippet,
+        packed=True,
+        tokens=max(_tokens_in(high - low), _tokens_in(len(snippet.text))),
+        heading_path=() if sections.at(at) == sections.at(chunk.start) else sections.path_at(at),
+        section=None if whole and all_there else sections.lines_at(at),
+    )
+
+
+# -- what that costs -----------------------------------------------------------------------------------------------
+
+
+def room_for(outcome: SearchOutcome) -> int:
+    """Characters of the answer as text that the results may take."""
+    around = AROUND + _below(outcome)
+    return CHARACTERS * max(0, (outcome.query.max_tokens or DEFAULT_TOKENS) - around)
+
+
 def fitted(outcome: SearchOutcome) -> SearchOutcome:
-    """With as many of its hits as its question's `max_tokens` allows, and with `tokens_used` of the answer as text."""
+    """With as many of its hits as its query's `max_tokens` allows, at least one so that a page never stands still, and
+    with `tokens_used` of the answer as text."""
     query = outcome.query
-    around = AROUND + below(outcome) + (0 if outcome.hits else len(query.text) // 4)
-    costs = [tokens(hit, with_context=query.include_parent_context) for hit in outcome.hits]
-    count = packed(costs, query.max_tokens, around)
-    used = around + sum(costs[:count])
-    if count == len(costs):  # the very same hits: what is made of them is remembered
-        return replace(outcome, tokens_used=used)
-    return replace(outcome, hits=outcome.hits[:count], next_offset=query.offset + count, tokens_used=used)
+    used = AROUND + _below(outcome) + (0 if outcome.hits else len(query.text) // 4)
+    for count, hit in enumerate(outcome.hits):
+        size = _head(hit, with_context=query.include_parent_context) + len(hit.snippet.text) + _size_of(hit.further)
+        cost = _tokens_in(size)
+        if count and query.max_tokens is not None and used + cost > query.max_tokens:
+            return replace(outcome, hits=outcome.hits[:count], next_offset=query.offset + count, tokens_used=used)
+        used += cost
+    return replace(outcome, tokens_used=used)  # the very same hits: what is made of them is remembered
 
 
-def below(outcome: SearchOutcome) -> int:
-    """What is said below the results, in tokens."""
+def _below(outcome: SearchOutcome) -> int:
+    """Tokens of the lines below the results."""
     asked = outcome.query.mode
     lines = [*outcome.not_mentioned, *outcome.degraded, *(str(item["text"]) for item in outcome.suggestions)]
     lines += [
@@ -170,46 +338,26 @@ def below(outcome: SearchOutcome) -> int:
     if outcome.rewritten and outcome.rewritten["source"] != "spelling":  # which the suggestions tell
         lines.append(f"{outcome.rewritten['search_terms']} ({outcome.rewritten['source']})")
     lines += ["Left out as hardly relevant: 10; include_weak"] * (outcome.weak_hidden > 0)
-    return -(-sum(len(line) + LABEL for line in lines) // 4)
+    return _tokens_in(sum(len(line) + LABEL for line in lines))
 
 
-def packed(costs: Sequence[int], max_tokens: int | None, around: int = AROUND) -> int:
-    """How many results fit, best first, with what stands around them; at least one, so that a page never stands still.
-
-    >>> packed([100, 120, 90], max_tokens=250), packed([100, 120], None), packed([100], 10)
-    (2, 2, 1)
-    """
-    if max_tokens is None:
-        return len(costs)
-    used = around
-    for count, cost in enumerate(costs):
-        used += cost
-        if used > max_tokens:
-            return max(count, 1)
-    return len(costs)
-
-
-def tokens(hit: Hit, *, with_context: bool = False) -> int:
-    """What a hit costs a model to read: characters, over four, of what the answer as text shows of it.
-
-    `with_context` counts what stands around the passage, at the most that is shown of it.
-    """
-    size = head(hit, with_context=with_context) + len(hit.snippet.text) + size_of(hit.further)
-    return -(-size // 4)
-
-
-def head(hit: Hit, *, with_context: bool = False) -> int:
-    """Characters that are shown of a hit besides its snippet and the lines of its further passages."""
+def _head(hit: Hit, *, with_context: bool = False) -> int:
+    """Characters that are shown of a hit besides its snippet and the lines of its further chunks."""
     document, mail = hit.document.document, hit.document.document.email
     size = FIXED + len(document.file_path) + CONTEXT * with_context + PARTLY * (hit.section is not None)
     if mail is None:
-        crumbs = (
-            document.title,
-            *(part for part in hit.heading_path or hit.chunk.chunk.heading_path if part != document.title),
-        )
-        size += min(sum(len(part) + 3 for part in crumbs), CRUMBS)
-        size += min(sum(len(path) + 2 for path in hit.also_in) + LABEL, LISTED) if hit.also_in else 0
-        return size
+        headings = (part for part in hit.heading_path or hit.chunk.chunk.heading_path if part != document.title)
+        size += min(sum(len(part) + 3 for part in (document.title, *headings)), CRUMBS)
+        return size + (min(sum(len(path) + 2 for path in hit.also_in) + LABEL, LISTED) if hit.also_in else 0)
     people = (mail.sender, ", ".join(mail.to), ", ".join(part.filename for part in mail.attachments))
     named = sum(min(len(names), LISTED) for names in people)
     return size + MAIL + min(len(document.title), CRUMBS) + len(mail.thread_id) + named
+
+
+def _size_of(further: Sequence[Further]) -> int:
+    """Characters of the lines that list some chunks."""
+    return sum(ITEM + min(len(one.heading), HEADING) for one in further)
+
+
+def _tokens_in(characters: int) -> int:
+    return -(-characters // CHARACTERS)

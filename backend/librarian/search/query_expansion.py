@@ -1,6 +1,9 @@
-"""A language model's words for a question, beside the question's own: asked once, in time, and never relied upon.
+"""A language model's words for a query, asked once, in time and never relied upon; and hypothetical answers (HyDE).
 
-What this isn't: a replacement of the question. Its own words and meaning are always searched too.
+The query's own words and meaning are always searched too. HyDE: a passage such as would answer the question is nearer
+to the real one than the question is (Gao et al., "Precise Zero-Shot Dense Retrieval without Relevance Labels", ACL
+2023). The answer comes from the caller (a language model anyway), else from a configured language model, else from a
+template.
 """
 
 from __future__ import annotations
@@ -17,27 +20,62 @@ from threading import Lock
 
 from ..embeddings.base import QueryRewriter, Rewrite
 from ..errors import LibrarianError, Unavailable
-from ..models import Deadline, Ranking
-from .fusion import ranking_of
+from ..models import AnalyzedQuery, Deadline
 
 log = logging.getLogger(__name__)
 
-#: Modes whose questions are rewritten; `keyword` and `semantic` mean what was typed.
+#: Modes whose queries are expanded; `keyword` and `semantic` mean what was typed.
 REWRITTEN = frozenset({"hybrid", "rerank", "hyde"})
-#: Sources of variants: misspelt words were corrected, nouns of phrasal verbs looked for too, quotes left aside, words
-#: behind a minus taken for flags, or for words where there was nothing else.
-SPELLING, PHRASAL, QUOTES, FLAGS = "spelling", "phrasal verbs", "quotes left aside", "flags"
-EXCLUSIONS = "nothing but exclusions"
-_KEPT = 256
+#: Sources of other forms of a query: misspelt words were corrected, quotes ignored, words behind a minus taken for
+#: flags, or for words where there was nothing else.
+SPELLING, QUOTES, FLAGS, EXCLUSIONS = "spelling", "quotes ignored", "flags", "nothing but exclusions"
+_REMEMBERED = 256
 _OPERATORS = re.compile(r'"|(?<!\S)-+')
+
+#: A question of fewer content words says too little for a language model to answer it in advance.
+FEWEST_TERMS = 3
+_QUESTION_OPENING = re.compile(
+    r"^(please\s+)?(can (you|i|we)|could (you|i|we)|how (do|does|can|could|should|would|to)( (i|we|you|one))?|"
+    r"what (is|are|does|do)( the)?|why (is|are|does|do|did)|where (is|are|can|do)( (i|we))?( find)?|"
+    r"explain( to me)?|describe|tell me( about)?|is (it|there)|which)\s+",
+    re.IGNORECASE,
+)
+_TEMPLATES = {
+    "factual": "{Topic}: the value, default and allowed settings of {topic} are as follows.",
+    "conceptual": "{Topic} works as follows. This page explains {topic} and how it is used, with an example.",
+    "troubleshooting": "If {topic} fails, check the logs and the configuration. The cause of {topic} is usually the "
+    "following; to fix it, do this.",
+    "navigational": "{Topic}. This section is the reference and guide for {topic}.",
+}
+
+
+def why_no_answer(query: AnalyzedQuery, fewest: int = FEWEST_TERMS) -> str:
+    """Why no hypothetical answer is made for this query, which needs `fewest` content words; empty where one is."""
+    if query.identifiers:
+        return "the question names an identifier: its exact words matter"
+    if len(query.terms) < fewest:
+        return f"fewer than {fewest} content words" if fewest > 1 else "no content word"
+    return ""
+
+
+def answer_from_template(text: str, query_type: str, language: str = "en") -> str:
+    """An answer-like passage about the question's topic; templates are English, other questions stay as they are.
+
+    >>> answer_from_template("How do I configure authentication?", "navigational")
+    'Configure authentication. This section is the reference and guide for configure authentication.'
+    """
+    if language != "en":
+        return text
+    topic = _QUESTION_OPENING.sub("", text.strip()).strip(" ?!.") or text.strip(" ?!.")
+    return _TEMPLATES[query_type].format(topic=topic, Topic=topic[:1].upper() + topic[1:])
 
 
 class QueryExpansion:
-    """Asks a rewriter within a time of its own, keeps what it said, and leaves one that failed alone for a while.
+    """Asks a rewriter within a time of its own, remembers its answers, and leaves one that failed alone for a while.
 
     Args:
-        timeout_s: longest wait for an answer; a question's budget may end it earlier.
-        pause_s: after a failure, so long no question waits for the model.
+        timeout_s: longest wait for an answer; a query's deadline may end it earlier.
+        pause_s: after a failure, no query waits for the model for this long.
     """
 
     def __init__(
@@ -53,7 +91,7 @@ class QueryExpansion:
         self._pause_s = pause_s
         self._clock = clock
         self._lock = Lock()
-        self._said: OrderedDict[str, Rewrite] = OrderedDict()
+        self._answers: OrderedDict[str, Rewrite] = OrderedDict()
         self._connected: bool | None = None
         self._failed: tuple[float, Unavailable] | None = None
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="rewriting")
@@ -64,29 +102,29 @@ class QueryExpansion:
         return self._connected
 
     def look(self) -> None:
-        """Find out whether the server is there, so that `connected` needn't wait for a question."""
+        """Find out whether the server is there, so that `connected` needn't wait for a query."""
         self._connected = self._rewriter.is_connected()
 
     def reset(self) -> None:
-        """Forget what was said and what failed: the next question is asked anew."""
+        """Forget answers and failures: the next query is asked anew."""
         with self._lock:
-            self._said.clear()
+            self._answers.clear()
             self._failed = None
 
-    def of(self, text: str, budget: Deadline) -> Rewrite:
-        """What the model makes of a question. Raises `Unavailable` with one sentence, at the latest when time is up."""
+    def of(self, text: str, deadline: Deadline) -> Rewrite:
+        """What the model makes of a query. Raises `Unavailable` with one sentence, at the latest when time is up."""
         with self._lock:
-            if text in self._said:
-                self._said.move_to_end(text)
-                return self._said[text]
+            if text in self._answers:
+                self._answers.move_to_end(text)
+                return self._answers[text]
             if self._failed is not None and (left := self._failed[0] + self._pause_s - self._clock()) > 0:
                 error = self._failed[1]
                 raise Unavailable(f"{error.message} It is asked again in {left:.0f} s.", hint=error.hint)
-        wait_s = min(self._timeout_s, budget.remaining_ms() / 1000)
+        wait_s = min(self._timeout_s, deadline.remaining_ms() / 1000)
         try:
-            # The model gets no more time than this question; what it is late with is dropped.
+            # The model gets no more time than this query; what it is late with is dropped.
             future = self._threads.submit(self._rewriter.rewrite, text, Deadline.of_ms(wait_s * 1000))
-            said = future.result(timeout=max(0.0, wait_s))
+            answer = future.result(timeout=max(0.0, wait_s))
         except FutureTimeout:
             future.cancel()
             late = Unavailable(f"The language model didn't answer within {wait_s:.1f} s.", hint="Raise llm.timeout_s.")
@@ -96,14 +134,14 @@ class QueryExpansion:
         except Exception as error:
             # Whatever a model's server makes the rewriter trip over must not cost the answer.
             log.exception("the rewriter failed")
-            raise self._remembered(Unavailable(f"What the language model said can't be used ({error!r}).")) from error
-        said = replace(said, search_terms=" ".join(_OPERATORS.sub(" ", said.search_terms).split()))
+            raise self._remembered(Unavailable(f"The language model's answer can't be used ({error!r}).")) from error
+        answer = replace(answer, search_terms=" ".join(_OPERATORS.sub(" ", answer.search_terms).split()))
         with self._lock:
             self._failed, self._connected = None, True
-            self._said[text] = said
-            while len(self._said) > _KEPT:
-                self._said.popitem(last=False)
-        return said
+            self._answers[text] = answer
+            while len(self._answers) > _REMEMBERED:
+                self._answers.popitem(last=False)
+        return answer
 
     def _remembered(self, error: Unavailable) -> Unavailable:
         with self._lock:
@@ -117,33 +155,15 @@ class QueryExpansion:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryVariant:
-    """What was searched beside the question as it was typed, and whose words these are."""
+class QueryForm:
+    """What was searched beside the query as it was typed, and where that comes from."""
 
     search_terms: str
     hypothetical_answer: str
     source: str
 
 
-def as_told(variants: Iterable[QueryVariant]) -> dict[str, object] | None:
-    """What an answer tells of a question's variants, all of them; None where there is none."""
-    told = [asdict(variant) for variant in variants]
-    return {name: "; ".join(filter(None, (one[name] for one in told))) for name in told[0]} if told else None
-
-
-def better_of(own: Ranking, expanded: Ranking) -> Ranking:
-    """Each passage with the better of its scores for the question, and for the question together with further terms.
-
-    Both are shares of what their query could reach, and the second holds all words of the first: a passage can't get
-    far by the further terms alone.
-    """
-    if own.status != "ok" or expanded.status != "ok":
-        return own
-    scores = dict(zip(expanded.ids, expanded.scores, strict=True))
-    raw = dict(zip(expanded.ids, expanded.raw, strict=True))
-    for chunk, points, score in zip(own.ids, own.raw, own.scores, strict=True):
-        if score >= scores.get(chunk, -1.0):
-            scores[chunk], raw[chunk] = score, points
-    merged = ranking_of(own.source, scores, scores)
-    more = own.more or expanded.more
-    return replace(merged, raw=tuple(raw[chunk] for chunk in merged.ids), ms=own.ms + expanded.ms, more=more)
+def described(forms: Iterable[QueryForm]) -> dict[str, object] | None:
+    """What an answer says of all other forms of a query (its field `rewritten`); None where there is none."""
+    rows = [asdict(form) for form in forms]
+    return {name: "; ".join(filter(None, (row[name] for row in rows))) for name in rows[0]} if rows else None

@@ -1,187 +1,240 @@
-"""The learned fusion: a weighted sum of a document's features. The weights are data, the sum is the explanation.
+"""The learned fusion: a weighted sum of a few features of each candidate document. The sum is the explanation.
 
-A linear model beat every hand-set fusion on collections that it wasn't trained on, and boosted trees were no better;
-being a sum, it says itself why a document is where it is. `benchmarks/train_ranker.py` makes the shipped weights by
-pairwise logistic regression.
+Some features are absolute, so that a weak best stays weak; some are scaled over the query's candidates, since the words
+of a long question never all occur in one text, and its best text is good all the same. `benchmarks/train_ranker.py`
+makes the shipped weights; `benchmarks/ablations.py` shows what each feature brings (docs: quality.md).
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
 import numpy as np
+import numpy.typing as npt
 
-from ..models import ScorePart
-from .candidates import Candidates, Floats
-from .features import NAMES, SCALED, Documents
+from ..models import Ids, ScorePart
+from .candidates import Candidates, Floats, nan_to_zero
 
-#: What the shipped weights read, and all that is learned. What one passage says by words and meaning together tells a
-#: page that answers from one that only has both somewhere: MRR@10 of the passages that answer 269 questions on four
-#: manuals that nothing was learned from goes from 0.673 to 0.698 with it (z 3.7), nDCG@10 of their pages from 0.885 to
-#: 0.898 (z 2.9). On the development sets, whose weights are learned without them, Ray gains 0.008, the Kubernetes tasks
-#: lose 0.011 (three pages come second, behind others that answer as well) and CACM 0.015: `benchmarks/ablations.py`.
-#:
-#: The best passage's absolute keyword score learns a weight of nothing beside these whichever set is left out; places
-#: in the legs, the text's absolute score and scaled sums change nDCG@10 of the left out sets by 0.007 at most. What
-#: further passages add in meaning isn't read: it says that a text is long enough for two passages. With it hybrid has
-#: 0.411 on Cranfield's abstracts, without it 0.422; the sets by themselves change by 0.004 at most, in the whole
-#: library tasks gain 0.013 and Ray loses 0.009.
-READ = (
-    "keyword_further",
-    "keyword_scaled",
-    "semantic_scaled",
-    "body_scaled",
-    "both_scaled",
-)
+#: What the shipped weights read, and all that is learned.
+READ = ("keyword_further", "keyword_scaled", "semantic_scaled", "body_scaled", "both_scaled")
 
-#: Points per unit of the question's best cosine. They are the same for all its candidates and move none: they make sums
-#: of different questions compare, which relevance is read off. A candidate's own cosine orders abstracts worse.
-#: With 10 the best sums of answered questions lie above those of questions on neighbouring software in 88% (Ray), 93%
-#: (Kubernetes) and 97% (CACM) of pairs, with 5 in 86%, 91% and 93%; with 20 hardly more, and a question's worst
-#: candidates would come close to its best.
-EVIDENCE = 10.0
+#: Scaled feature, and what it is made of.
+SCALED = {
+    "keyword_scaled": "keyword",  # best chunk's BM25 over the most that the query could reach
+    "semantic_scaled": "semantic",  # best chunk's cosine
+    "body_scaled": "body",  # best BM25 of the text alone, without title, headings and path
+    "hyde_scaled": "hyde",  # best chunk's cosine to the hypothetical answer
+    "both_scaled": "both",  # best chunk by its words and its meaning together
+}
 
-#: Points of a document that many of the other candidates link to: of pages on one topic it is the one that its authors
-#: lead readers to. nDCG@10 of 217 judged questions on Ray and Kubernetes, each under weights learned without it: 0.652
-#: and 0.714 without, 0.665 and 0.731 at 1, 0.668 and 0.738 at 2; MRR@10 of the passages that answer 266 questions on
-#: four manuals 0.618 and 0.622 at 1, their page comes first in 76% and 79%. On the manuals' own headings as questions
-#: it loses 0.005 at 1, 0.013 at 2: a heading that one page alone has often belongs to one that few link to. Links from
-#: all of the library brought less; what links say (their words, by BM25 or cosine), a document's length and depth, and
-#: how many of its folder are candidates nothing.
-IN_LINKS = 1.0
+#: Points that aren't learned. `in_links`: of n other candidates with words of the query linking here, n / (n + 2).
+#: `evidence`: the query's best cosine, the same for every candidate, so that sums of different queries compare.
+#: `changelog` and `other_sender`, a mail by somebody else than the query names, take points.
+GIVEN: Mapping[str, float] = {"in_links": 1.0, "changelog": -2.0, "other_sender": -3.0, "evidence": 10.0}
 
-#: Points of a changelog where the question asks for no changes. Of 610 judged questions on thirteen manuals 374
-#: candidates were changelogs, none of them relevant. Hybrid's nDCG@10 on FastAPI's fifty, whose release notes were
-#: among the first three of half of them, is 0.829 without, 0.839 at −1.5 and 0.847 from −2 on; on Ansible's fifty 0.714
-#: and 0.719.
-CHANGELOG = -2.0
+#: All features, in the order in which score parts are listed.
+NAMES = ("keyword_further", "semantic_further", *SCALED, *GIVEN)
 
-#: Points of a mail by somebody else where the question names one who wrote some of its candidates. They are taken from
-#: the others: what is brought to the named would say that they answer. MRR@10 of hybrid by `benchmarks/mail_senders.py`
-#: on 9,809 mails of five lists, 200 questions that name a mail's sender and subject: 0.385 without, 0.556 at −2, 0.609
-#: at −3, 0.632 at −4, 0.646 at −6; 150 that name whom the mail speaks to: 0.344, 0.389, 0.395, 0.377, 0.329.
-OTHER_SENDER = -3.0
+#: Features that the model's cosines make; of these a model brings this share where it wasn't trained on the query's
+#: language, since it finds texts in such a language all alike.
+OF_MEANING = ("semantic_further", "semantic_scaled", "hyde_scaled", "both_scaled")
+UNSUPPORTED_LANGUAGE = 0.25
 
-#: What a hypothetical answer's cosine takes over half of.
-_FOR_HYDE = {"semantic": "hyde", "semantic_scaled": "hyde_scaled"}
-
-#: Features that a model's cosines make.
-OF_MEANING = (
-    "semantic",
-    "semantic_further",
-    "semantic_place",
-    "semantic_scaled",
-    "hyde",
-    "hyde_scaled",
-    "both",
-    "both_scaled",
-)
-
-#: A model finds texts in a language that it wasn't trained on all alike. Hybrid's nDCG@10 on 385 questions in eleven
-#: languages with the English default model: 0.712 at 1, 0.734 at a half, 0.741 at a quarter, 0.737 at 0; words alone
-#: 0.722. In those that share few words with English (Russian, Turkish, Japanese, Korean and others) 0.665, 0.700, 0.710
-#: and 0.706, words alone 0.695; in German, French, Spanish and Portuguese 0.792 to 0.795, words alone 0.768.
-ABROAD = 0.25
-
-#: What the best passage's words, title and headings among them, keep of their weight in a question in a sentence
-#: (`pool.SENTENCE`) asked of documents of several passages: titles that share its words come first too easily. The
-#: other scaled features grow by what it loses, and what further passages add in meaning brings points.
-#:
-#: nDCG@10 of the candidates on thirteen manuals with 610 judged questions, from which no weights were learned, goes up
-#: by 0.016 in the mean and on all but one (0.003 lower there), in answers to 310 of them by 0.013. On Ray it goes up by
-#: 0.011, on the Kubernetes tasks down by 0.002 (`benchmarks/ablations.py`). Link texts of ten of these manuals, most of
-#: them shorter, stay where they are, as do abstracts, which are of one passage.
-#: Where meaning counts less (`ABROAD`) nothing was measured, and nothing changes.
+#: What the best chunk's words keep of their weight in a question in a sentence (`candidates.SENTENCE`) asked of
+#: documents of several chunks: titles that share its words come first too easily. The other scaled features grow by
+#: what it loses, and what further chunks add in meaning brings points.
 IN_SENTENCES = 0.2
 FURTHER_IN_SENTENCES = 1.0
+TEXT_IN_SENTENCES = 0.75  #: there, the share of a chunk's words that counts by the text alone, without headings
 
-#: What isn't learned.
-GIVEN: Mapping[str, float] = {
-    "in_links": IN_LINKS,
-    "changelog": CHANGELOG,
-    "other_sender": OTHER_SENDER,
-    "evidence": EVIDENCE,
-}
+#: Points of a chunk's words and of its cosine: within a page words tell chunks apart better (`benchmarks/sections.py`).
+CHUNK_WEIGHTS = (12.0, 8.0)
+
+#: Further chunks of a document that count, how much less each counts than the one before, and how many there must be:
+#: a single one says that a text is long enough for two, not that more of it answers.
+FURTHER, DECAY, FEWEST = 4, 0.4, 2
+
+#: Every chunk of a document on the topic has some cosine: further ones count from here.
+FLOOR = {"keyword": 0.0, "semantic": 0.25, "hyde": 0.25}
+
+_HALF = 2  #: in-links that bring half of what any number of them could
+_MANY = 20  #: of so many other candidate documents the worst tells what it is like to be off the question
+
+
+def words_and_meaning(candidates: Candidates) -> tuple[Floats, Floats]:
+    """What words and cosine say of each chunk, for `CHUNK_WEIGHTS`; both of shape (rows,)."""
+    chunks = candidates.chunks
+    words = nan_to_zero(chunks.bm25)
+    share = TEXT_IN_SENTENCES * candidates.sentence
+    words = (1 - share) * words + share * nan_to_zero(chunks.body) if share else words
+    return words, nan_to_zero(chunks.semantic)
+
+
+def chunk_scores(candidates: Candidates) -> Floats:
+    """Each chunk's points, shape (rows,)."""
+    words, meaning = words_and_meaning(candidates)
+    return np.asarray(CHUNK_WEIGHTS[0] * words + CHUNK_WEIGHTS[1] * meaning)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFeatures:
+    """Candidate documents with their features, by rising id; arrays have shape (rows,)."""
+
+    ids: Ids
+    values: Mapping[str, Floats]
+    ranks: Mapping[str, Ids]  #: place in the retriever that a feature comes from, 0 where it has none there
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def document_features(candidates: Candidates) -> DocumentFeatures:
+    """All features of every document that has a candidate, and what they are made of."""
+    chunks = candidates.chunks
+    docs, owner = np.unique(chunks.doc_ids, return_inverse=True)
+    values: dict[str, Floats] = {}
+    ranks: dict[str, Ids] = {}
+
+    def best_of(column: Floats) -> Floats:
+        best = np.zeros(len(docs))
+        np.maximum.at(best, owner, nan_to_zero(column))
+        return best
+
+    for name, scores in (("keyword", chunks.bm25), ("semantic", chunks.semantic)):
+        best, further = aggregated(nan_to_zero(scores), owner, len(docs), FLOOR[name])
+        ranks[name] = ranks_of(best + further)
+        values[name], values[f"{name}_further"] = best, further
+    values["body"] = best_of(chunks.body)
+    values["hyde"] = best_of(chunks.column(candidates.hyde))
+    ranks["hyde"] = ranks_of(values["hyde"])
+    values["both"] = best_of(chunk_scores(candidates) / sum(CHUNK_WEIGHTS))
+    for name, absolute in SCALED.items():
+        values[name] = _scaled(values[absolute], FLOOR.get(absolute, 0.0))
+        if absolute in ranks:
+            ranks[name] = ranks[absolute]
+    if candidates.in_links.any():
+        in_links = np.zeros(len(docs))
+        in_links[owner] = candidates.in_links
+        values["in_links"] = in_links / (in_links + _HALF)
+    if len(candidates.changelogs):
+        values["changelog"] = np.isin(docs, candidates.changelogs).astype(np.float64)
+    if len(candidates.by_named_sender):
+        values["other_sender"] = (~np.isin(docs, candidates.by_named_sender)).astype(np.float64)
+    nearest = candidates.best_cosine
+    nearest = float(values["semantic"].max(initial=0.0)) if nearest is None else nearest
+    values["evidence"] = np.full(len(docs), nearest)
+    return DocumentFeatures(docs, values, ranks)
+
+
+def _scaled(own: Floats, floor: float) -> Floats:
+    """0 for the query's worst candidate document, 1 for its best.
+
+    Where few are left, by a filter say, even the worst may answer: 0 then lies nearer to the floor. Where the best is
+    below the floor, nothing is near: the best of that has only its share of 1.
+    """
+    high, low = own.max(initial=0.0), float(own.min(initial=np.inf))
+    if len(own) and low > floor:
+        low = floor + (low - floor) * min(1.0, (len(own) - 1) / _MANY)
+    scaled = (own - low) / (high - low) if high > low else np.full(len(own), float(high > 0))
+    return np.asarray(scaled * high / floor if 0 < high < floor else scaled)
+
+
+def ranks_of(scores: Floats) -> Ids:
+    """Each document's place by its score, from 1, ties by their order; 0 for those without one."""
+    ranks = np.empty(len(scores), dtype=np.int64)
+    ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
+    return np.where(scores > 0, ranks, 0)
+
+
+def aggregated(scores: Floats, owner: npt.NDArray[np.intp], count: int, floor: float) -> tuple[Floats, Floats]:
+    """Each document's best score, and what its further chunks add to it: Σ decayⁱ × the i-th further one's score.
+
+    `owner` is each chunk's document in 0 … `count`; further chunks count from `floor` on.
+    """
+    order = np.lexsort((-scores, owner))
+    own, ordered = owner[order], scores[order]
+    chunks = np.bincount(owner, minlength=count)
+    first = np.cumsum(chunks) - chunks  # each document has one
+    place = np.arange(len(own)) - first[own]
+    counts = (place > 0) & (place <= FURTHER) & (ordered >= floor) & (ordered > 0)
+    counts &= np.bincount(own[counts], minlength=count)[own] >= FEWEST
+    further = np.bincount(own[counts], ordered[counts] * DECAY ** place[counts], count)
+    return ordered[first], np.asarray(further, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class LinearRanker:
-    """Points per unit of each feature; features without a weight bring none, but for those in `GIVEN`.
-
-    `abroad` is the share of what meaning brings where its model wasn't trained on the question's language.
-    """
+    """Points per unit of each feature; features without a weight bring none, but for those in `GIVEN`."""
 
     weights: Mapping[str, float]
-    abroad: float = 1.0
+    unsupported: float = 1.0  #: share of what meaning brings where its model wasn't trained on the query's language
 
-    def points(self, documents: Documents) -> Floats:
+    def points(self, documents: DocumentFeatures) -> Floats:
         """Each document's points by feature, shape (documents, features that bring any)."""
         columns = [weight * documents.values[name] for name, weight in self._weights(documents)]
         return np.stack(columns, axis=1) if columns else np.zeros((len(documents), 0))
 
-    def why(self, documents: Documents, row: int) -> tuple[ScorePart, ...]:
+    def parts(self, documents: DocumentFeatures, row: int) -> tuple[ScorePart, ...]:
         """The reasons for a document's place; their sum is its score.
 
-        >>> values = {"keyword": np.array([0.5]), "semantic": np.array([0.25]), "body": np.array([1.0])}
-        >>> found = Documents(np.array([7]), values, {})
-        >>> [c.points for c in LinearRanker({"keyword": 2.0, "semantic": 4.0}).why(found, 0)]
+        >>> values = {"keyword_further": np.array([0.5]), "semantic_scaled": np.array([0.25])}
+        >>> found = DocumentFeatures(np.array([7]), values, {})
+        >>> [c.points for c in LinearRanker({"keyword_further": 2.0, "semantic_scaled": 4.0}).parts(found, 0)]
         [1.0, 1.0]
         """
-        why = []
+        parts = []
         for name, weight in self._weights(documents):
             value = float(documents.values[name][row])
             if value:
                 rank = int(documents.ranks[name][row]) if name in documents.ranks else 0
-                why.append(ScorePart(name, rank or None, value, weight * value))
-        return tuple(why)
+                parts.append(ScorePart(name, rank or None, value, weight * value))
+        return tuple(parts)
 
-    def _weights(self, documents: Documents) -> list[tuple[str, float]]:
-        """Features that bring points, in the order in which reasons are told."""
+    def _weights(self, documents: DocumentFeatures) -> list[tuple[str, float]]:
         weights = {**GIVEN, **self.weights}
         return [(name, weights[name]) for name in NAMES if weights.get(name, 0.0) and name in documents.values]
 
-    def answering(self, pool: Candidates) -> LinearRanker:
-        """The ranker for one question."""
-        ranker = self.in_sentences(pool.sentence) if pool.sentence and not pool.foreign else self
-        ranker = ranker.with_hyde() if pool.hyde.ids else ranker
-        if not pool.foreign or self.abroad == 1.0:
-            return ranker
-        less = {name: self.abroad * weight for name, weight in ranker.weights.items() if name in OF_MEANING}
-        return LinearRanker({**ranker.weights, **less})
-
-    def in_sentences(self, share: float) -> LinearRanker:
-        """The ranker for a question in a sentence; `share` in 0–1 of its candidates are documents of several passages.
-
-        The most that scaled features can bring stays the same, so that sums of different questions compare.
-
-        >>> ranker = LinearRanker({"keyword_scaled": 5.0, "semantic_scaled": 5.0}).in_sentences(0.5)
-        >>> {name: round(weight, 3) for name, weight in ranker.weights.items()}
-        {'keyword_scaled': 3.75, 'semantic_scaled': 6.25, 'semantic_further': 0.5}
-        """
-        if not share:
-            return self  # a weight that rounding changes by its last bit is another weight
-        weights = dict(self.weights)
-        usual = sum(weight for name, weight in weights.items() if name in SCALED)
-        weights["keyword_scaled"] = weights.get("keyword_scaled", 0.0) * (1 - share * (1 - IN_SENTENCES))
-        left = sum(weight for name, weight in weights.items() if name in SCALED)
-        if left:
-            weights.update({name: weight * usual / left for name, weight in weights.items() if name in SCALED})
-        weights["semantic_further"] = weights.get("semantic_further", 0.0) + share * FURTHER_IN_SENTENCES
+    def answering(self, candidates: Candidates) -> LinearRanker:
+        """The ranker for one query: by its form, its language, and whether it has a hypothetical answer, whose cosine
+        takes over half of what the query's brings."""
+        weights, unsupported = dict(self.weights), candidates.unsupported_language
+        if not unsupported:
+            weights = in_sentences(weights, candidates.sentence)
+        if candidates.hyde.ids:
+            weights["semantic_scaled"] = weights["hyde_scaled"] = weights.get("semantic_scaled", 0.0) / 2
+        if unsupported:
+            weights.update({name: self.unsupported * weights[name] for name in OF_MEANING if name in weights})
         return replace(self, weights=weights)
 
-    def with_hyde(self) -> LinearRanker:
-        """The ranker for a question with a hypothetical answer: it takes over half of what the cosine says."""
-        halves = {name: self.weights.get(name, 0.0) / 2 for name in _FOR_HYDE}
-        taken_over = {_FOR_HYDE[name]: half for name, half in halves.items()}
-        return replace(self, weights={**self.weights, **halves, **taken_over})
+
+def in_sentences(weights: dict[str, float], share: float) -> dict[str, float]:
+    """The weights for a question in a sentence; `share` (0–1) of its candidates are documents of several chunks.
+
+    The most that scaled features can bring stays the same, so that sums of different queries compare.
+
+    >>> found = in_sentences({"keyword_scaled": 5.0, "semantic_scaled": 5.0}, 0.5)
+    >>> {name: round(weight, 3) for name, weight in found.items()}
+    {'keyword_scaled': 3.75, 'semantic_scaled': 6.25, 'semantic_further': 0.5}
+    """
+    if not share:
+        return weights  # not changed by rounding
+    scaled = {name: weight for name, weight in weights.items() if name in SCALED}
+    usual = math.fsum(scaled.values())
+    if "keyword_scaled" in scaled:
+        scaled["keyword_scaled"] *= 1 - share * (1 - IN_SENTENCES)
+    left = math.fsum(scaled.values())
+    scaled = {name: weight * usual / left for name, weight in scaled.items()} if left else scaled
+    further = weights.get("semantic_further", 0.0) + share * FURTHER_IN_SENTENCES
+    return {**weights, **scaled, "semantic_further": further}
 
 
 @cache
 def shipped() -> LinearRanker:
     """The ranker with the weights of the package."""
     data = json.loads(files(__package__).joinpath("ranker_weights.json").read_text("utf-8"))
-    return LinearRanker({name: float(weight) for name, weight in data["weights"].items()}, ABROAD)
+    return LinearRanker({name: float(weight) for name, weight in data["weights"].items()}, UNSUPPORTED_LANGUAGE)

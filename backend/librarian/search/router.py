@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from ..models import AnalyzedQuery, Mode
-from ..text.base import Analyzer
-from .hyde import QueryType
+from ..text.analyzer import StandardAnalyzer
 from .retrievers import QUOTING_PARAGRAPH
+
+QueryType = Literal["factual", "conceptual", "troubleshooting", "navigational"]
 
 _CONCEPTUAL = re.compile(
     r"\b(why|explain|understand|concepts?|overview|architecture|difference|differ|compare|compared|versus|vs|contrast|"
@@ -63,7 +65,7 @@ class QueryAnalysis:
 class QueryRouter:
     """Chooses a mode for a question."""
 
-    def __init__(self, analyzer: Analyzer, *, semantic: bool = True) -> None:
+    def __init__(self, analyzer: StandardAnalyzer, *, semantic: bool = True) -> None:
         """`semantic`: meaning can be searched by; without it every question goes to keyword."""
         self._analyzer = analyzer
         self._semantic = semantic

@@ -10,13 +10,12 @@ from dataclasses import fields, replace
 
 from ..models import AnalyzedQuery, Document, Filters, Mode, Query
 from ..storage.base import CatalogReader, Columns
-from .spelling import CLOSENESS, WORDS_READ
+from .spelling import CLOSENESS, NAMES_READ, WORDS_READ
 
 MOST = 3  #: documents that are shown
-LONGEST = 80  #: characters of a question that are told
-NAMES_READ = 5000  #: documents whose names are compared, in order of their paths
+LONGEST = 80  #: characters of a query that are shown
 
-_DOOR = {"mails": "search_emails (--emails)", "documents": "search_documentation"}
+_TOOL = {"mails": "search_emails (--emails)", "documents": "search_documentation"}
 _NAME_WORD = re.compile(r"[^\W_]{3,}")
 
 Suggestion = Mapping[str, object]
@@ -33,35 +32,40 @@ def suggest(
 ) -> tuple[Suggestion, ...]:
     """`nearest` words (`terms`) and more; never empty: in the last resort it says what the library holds.
 
-    `meaning_left`: the question was searched by its words alone, though it could be by its meaning too.
+    `meaning_left`: the query was searched by its words alone, though it could be by its meaning too.
     """
-    count = reader.count()
+    count, filters = reader.count(), query.filters
     sides = [(count.documents, "documents"), (count.emails, "mails")]
-    (held, kind), (beside, others) = sides[::-1] if query.filters.kind == "email" else sides
+    (held, kind), (other_count, others) = sides[::-1] if filters.kind == "email" else sides
     if not held:
-        text = f"The library holds no {kind}, but {beside:,} {others}: {_DOOR[others]} looks there."
-        return (_item("index", "0", text if beside else "Nothing is indexed yet: see get_index_status."),)
-    found: list[Suggestion] = [*nearest, *_other_kind(query.filters, columns)]
+        text = f"The library holds no {kind}, but {other_count:,} {others}: {_TOOL[others]} looks there."
+        return (_item("index", "0", text if other_count else "Nothing is indexed yet: see get_index_status."),)
+    found: list[Suggestion] = [*nearest, *_other_kind(filters, columns)]
     if analyzed.common:
         asked = analyzed.text[:LONGEST]
         text = f"“{asked}” holds no word that is looked for: those that every text holds tell nothing."
         found.append(_item("index", asked, f"{text} Say what it is about."))
-    found += _filters(query.filters, columns)
+    given = _given(filters)
+    now = columns.select(filters).count if given else 0
+    for name in given:
+        without = columns.select(replace(filters, **{name: getattr(Filters(), name)})).count
+        if without > now:
+            found.append(_item("filter", name, f"Drop {name}: {without - now} more passages would be searched."))
     if meaning_left:
         found.append(_item("mode", "hybrid", "Search with mode=hybrid: other words may say the same."))
     elif query.mode == "semantic":
         found.append(_item("mode", "hybrid", "Search with mode=hybrid: exact words count there too."))
     if query.offset:
         found.append(_item("filter", "offset", "Start again at offset 0: this page lies beyond the last hit."))
-    found += _documents(analyzed, query.filters, reader)
+    found += _documents(analyzed, filters, reader)
     if not found:
         text = f"The library holds {held:,} {kind}; none speaks of this. Try other words, or list_products."
         found.append(_item("index", str(held), text))
     return tuple(found)
 
 
-def heard(query: Query, mode: Mode) -> Query:
-    """The question without what its mode doesn't read: a weight of fusion, a draft of the answer."""
+def without_ignored(query: Query, mode: Mode) -> Query:
+    """The query without the arguments that its mode doesn't read: a weight of fusion, a hypothetical answer."""
     return replace(
         query,
         semantic_weight=query.semantic_weight if mode == "hybrid" else None,
@@ -69,8 +73,8 @@ def heard(query: Query, mode: Mode) -> Query:
     )
 
 
-def unheard(query: Query, searched: Query) -> tuple[Suggestion, ...]:
-    """Of arguments that made no difference: `searched` is what `heard` left of the question."""
+def ignored(query: Query, searched: Query) -> tuple[Suggestion, ...]:
+    """Of arguments that made no difference: `searched` is the query `without_ignored` ones."""
     items = []
     if query.semantic_weight != searched.semantic_weight:
         items.append(_item("mode", "hybrid", "semantic_weight had no effect: it weighs mode=hybrid alone."))
@@ -79,19 +83,15 @@ def unheard(query: Query, searched: Query) -> tuple[Suggestion, ...]:
     return tuple(items)
 
 
-def _item(kind: str, value: str, text: str) -> Suggestion:
-    return {"kind": kind, "value": value, "text": text}
-
-
 def terms(nearest: Iterable[tuple[str, str]]) -> tuple[Suggestion, ...]:
-    """Of words as typed and the nearest indexed ones (`Spelling.nearest`)."""
+    """Of words as typed and the nearest indexed ones (`QueryNormalizer.nearest`)."""
     return tuple(
         _item("term", near, f"“{word}” isn't in the library; the nearest word is “{near}”.") for word, near in nearest
     )
 
 
 def excluding_alone(query: AnalyzedQuery) -> tuple[Suggestion, ...]:
-    """Of a question that only says what to leave out, and was searched as words."""
+    """Of a query that only says what to leave out, and was searched as words."""
     if not query.excludes_alone:
         return ()
     asked = query.text[:LONGEST]
@@ -100,7 +100,7 @@ def excluding_alone(query: AnalyzedQuery) -> tuple[Suggestion, ...]:
 
 
 def corrected(words: Iterable[tuple[str, str]]) -> tuple[Suggestion, ...]:
-    """Of words as typed and as they were searched (`Spelling.corrected`)."""
+    """Of words as typed and as they were searched."""
     return tuple(
         _item("term", meant, f"“{word}” isn't in the library: searched for “{meant}”. In quotes it stays as typed.")
         for word, meant in words
@@ -108,9 +108,8 @@ def corrected(words: Iterable[tuple[str, str]]) -> tuple[Suggestion, ...]:
 
 
 def within(filters: Filters) -> str:
-    """Where words were looked for, as it is said of those that aren't there; empty where that is the whole library."""
-    given = [name for name in _given(filters) if name != "product"]
-    if given:
+    """Where words were looked for, for the sentence that they aren't there; empty where that is the whole library."""
+    if any(name != "product" for name in _given(filters)):
         return "within these filters"
     return f"in product {filters.product}" if filters.product else ""
 
@@ -126,8 +125,12 @@ def elsewhere(word: str, filters: Filters, documents: Iterable[Document]) -> lis
         return [_item("filter", "product" if filters.product else "", text)]
     if found and not products:
         others = "documents" if asked == "email" else "mails"
-        return [_item("index", "0", f"“{word}” is mentioned in {others}: {_DOOR[others]} looks there.")]
+        return [_item("index", "0", f"“{word}” is mentioned in {others}: {_TOOL[others]} looks there.")]
     return []
+
+
+def _item(kind: str, value: str, text: str) -> Suggestion:
+    return {"kind": kind, "value": value, "text": text}
 
 
 def _other_kind(filters: Filters, columns: Columns) -> list[Suggestion]:
@@ -135,48 +138,32 @@ def _other_kind(filters: Filters, columns: Columns) -> list[Suggestion]:
     if filters.kind is None or columns.select(filters).count:
         return []
     asked, others = ("mails", "documents") if filters.kind == "email" else ("documents", "mails")
-    other = replace(filters, kind="document" if filters.kind == "email" else "email")
-    if not columns.select(other).count:
+    if not columns.select(replace(filters, kind="document" if filters.kind == "email" else "email")).count:
         return []
-    text = f"These filters let no {asked} through, but {others}: {_DOOR[others]} looks there."
+    text = f"These filters let no {asked} through, but {others}: {_TOOL[others]} looks there."
     return [_item("index", "0", text)]
-
-
-def _filters(filters: Filters, columns: Columns) -> list[Suggestion]:
-    """Filters whose absence lets more through. `kind` and `absent` are no filters that a caller sets."""
-    given = _given(filters)
-    now = columns.select(filters).count if given else 0
-    items = []
-    for name in given:
-        without = columns.select(replace(filters, **{name: getattr(Filters(), name)})).count
-        if without > now:
-            items.append(_item("filter", name, f"Drop {name}: {without - now} more passages would be searched."))
-    return items
 
 
 def _given(filters: Filters) -> list[str]:
     """The names of the filters that a caller has set."""
-    given = [
-        field.name for field in fields(filters) if field.name not in ("kind", "absent") and getattr(filters, field.name)
-    ]
-    return [*given, *(["has_attachments"] if filters.has_attachments is False else [])]
+    names = [one.name for one in fields(filters) if one.name not in ("kind", "absent") and getattr(filters, one.name)]
+    return [*names, *(["has_attachments"] if filters.has_attachments is False else [])]
 
 
 def _documents(analyzed: AnalyzedQuery, filters: Filters, reader: CatalogReader) -> list[Suggestion]:
+    """Documents whose title or file name has words like the query's."""
     asked = {word for word in (*analyzed.words, *analyzed.terms, *analyzed.identifiers) if len(word) > 2}
-    names: dict[str, set[str]] = {}
     titles = dict(reader.names(filters.kind or "", NAMES_READ))
+    names: dict[str, set[str]] = {}
     for path, title in titles.items():
         for word in _NAME_WORD.findall(f"{title} {path.rsplit('/', 1)[-1]}".lower()):
             names.setdefault(word, set()).add(path)
-    by_letter: dict[str, list[str]] = {}
-    for word in names:
-        by_letter.setdefault(word[0], []).append(word)
     matched: Counter[str] = Counter()
     for word in sorted(asked)[:WORDS_READ]:
         # Misspelt words nearly always keep their first letter, and comparing with all others takes seconds.
-        alike = difflib.get_close_matches(word, by_letter.get(word[0], ()), MOST, CLOSENESS)
-        matched.update({path for name in alike for path in names[name]})
+        same_letter = [name for name in names if name[0] == word[0]]
+        for name in difflib.get_close_matches(word, same_letter, MOST, CLOSENESS):
+            matched.update(names[name])
     nearest = sorted(matched, key=lambda path: (-matched[path], path))[:MOST]
     return [
         _item("document", path, f"A document with a near name: {titles[path][:LONGEST]} ({path}).") for path in nearest

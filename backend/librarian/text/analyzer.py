@@ -1,11 +1,8 @@
 """Words as Librarian understands them: one notion for index, query, snippet and guard.
 
 A text is taken piece by piece, a piece being what stands between two spaces. Documentation repeats itself, so a piece
-that was seen before costs one dictionary look-up (measured: 93 of 100 pieces of the Kubernetes and Ray manuals).
-What is inside a piece is told by `shapes` (compounds, identifiers), `scripts` (normal form, bigrams) and Snowball
-(stems).
-
-Not here: where sentences end, what a document's structure is, how much a word matters.
+that was seen before costs one dictionary look-up (93 of 100 pieces of the Kubernetes and Ray manuals). What is inside a
+piece is told by `tokens` (compounds, identifiers), `scripts` (normal form, bigrams) and Snowball (stems).
 """
 
 from __future__ import annotations
@@ -23,7 +20,6 @@ import Stemmer
 from ..models import AnalyzedQuery, TokenSpan
 from . import dictionaries, query_parser
 from . import language as detection
-from . import prefilter as sieves
 from .scripts import ASCII_ALIKE, bigrams, fold_accents, has_invisible, has_spaceless, split_scripts, without_invisible
 from .stop_words import LANGUAGES, stop_words
 from .tokens import ASCII_COMPOUND, COMPOUND, LONGEST, Part, dissect, has_inner_capital, is_version
@@ -36,8 +32,7 @@ _SEPARATORS = ("/", ".", "::")
 _ENDING = 3  #: letters by which forms of a word differ at most: `excellent` is none of `excel`, whose stem it has
 _LONG_PATH = 6  #: pieces of a path beyond which only its ends make names
 _LONGEST_REMEMBERED = 128  #: characters, enough for most addresses; longer pieces rarely come twice
-#: Pieces remembered per language: enough for questions and what is shown of their answers, about 20 MB.
-REMEMBERED = 40_000
+REMEMBERED = 40_000  #: pieces per language: enough for questions and what is shown of their answers, about 20 MB
 
 #: Snowball algorithms by ISO 639-1 code. Other languages are indexed unstemmed.
 STEMMERS = {
@@ -58,10 +53,10 @@ _Entry = tuple[str, tuple[str, ...]]
 
 
 class _Memory(dict[str, V]):
-    """Piece or word → what `work` says of it, worked out when first asked for.
+    """Piece or word → what `work` says of it, computed on first use.
 
-    Once half of `most` are here they become the older half, and those before them are forgotten. What is asked for
-    again comes back from there, so that frequent pieces stay while a hit costs no more than a look into a dictionary.
+    Once half of `most` are here they become the older half, and those before them are forgotten; what is asked for
+    again comes back from there. A hit costs no more than a plain dictionary look-up, unlike `lru_cache`.
     """
 
     def __init__(self, work: Callable[[str], V], most: int) -> None:
@@ -99,14 +94,11 @@ class StandardAnalyzer:
     def __init__(self, min_length: int = 2, *, remembered: int = REMEMBERED) -> None:
         self.min_length = min_length
         self._remembered = remembered
-        self._pieces: dict[str, _Memory[tuple[str, ...]]] = {}
         self._entries: dict[str, _Memory[_Entry]] = {}
-        self._makers: dict[str, Callable[[str], _Entry]] = {}
         self._placed: dict[tuple[str, bool], _Memory[list[_Found]]] = {}
-        self._names = _Memory(self._names_of, remembered)
         self._words: dict[tuple[str, bool], _Memory[str]] = {}
         self._stemmers: dict[str, Stemmer.Stemmer | None] = {}
-        self._common: dict[str, Mapping[str, Collection[int]]] = {}
+        self._common_stems: dict[str, Mapping[str, Collection[int]]] = {}
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Callable[..., StandardAnalyzer], tuple[()]]:
@@ -119,19 +111,13 @@ class StandardAnalyzer:
         digest = hashlib.sha256(lists.encode()).hexdigest()[:8]
         return f"standard-{_FORMAT};min={self.min_length};snowball={Stemmer.version()};stop={digest}"
 
-    # -- Analyzer ----------------------------------------------------------------------------------------------------
-
     def tokens(self, text: str, language: str = "") -> list[str]:
         """Tokens as indexed, in order of appearance; a compound's whole comes before its parts."""
-        return list(chain.from_iterable(map(self._pieces_of(language or "en").__getitem__, text.split())))
-
-    def sieve(self, tokens: Collection[str], language: str = "") -> sieves.Sieve:
-        """What finds, by a quick look, the pieces that may hold one of the tokens or one that begins like one."""
-        return sieves.in_english(tokens) if language in ("", "en") else sieves.everything
+        return self.entry(text, language)[0].split()
 
     def by_piece(self, language: str = "") -> Mapping[str, Sequence[_Found]]:
-        """Piece → its tokens with their places in it, found when first asked for. A piece stands between two blanks."""
-        return self._placed_of(language or "en", False)
+        """Piece → its tokens with their places in it, computed on first use. A piece stands between two blanks."""
+        return self._pieces(language or "en", False)
 
     def spans(self, text: str, language: str = "") -> list[TokenSpan]:
         """The tokens of `tokens`, each with its place in `text`."""
@@ -147,7 +133,7 @@ class StandardAnalyzer:
 
         A page that says `ray.data.read_parquet` also answers for `ray.data`, `data.read_parquet` and `read_parquet`.
         """
-        return list(dict.fromkeys(chain.from_iterable(map(self._names.__getitem__, text.split()))))
+        return self.entry(text)[1]
 
     def entry(self, text: str, language: str = "") -> tuple[str, list[str]]:
         """`tokens` joined by single spaces, and `identifiers`, in one pass: what an index stores of a passage.
@@ -155,7 +141,11 @@ class StandardAnalyzer:
         >>> StandardAnalyzer().entry("Calling read_parquet() on the pods")
         ('call read_parquet read parquet pod', ['read_parquet'])
         """
-        found = list(map(self._entries_of(language or "en").__getitem__, text.split()))
+        language = language or "en"
+        entries = self._entries.get(language) or self._entries.setdefault(
+            language, _Memory(partial(self._entry, language=language), self._remembered)
+        )
+        found = list(map(entries.__getitem__, text.split()))
         names = chain.from_iterable([names for _, names in found if names])
         return " ".join([tokens for tokens, _ in found if tokens]), list(dict.fromkeys(names))
 
@@ -183,16 +173,16 @@ class StandardAnalyzer:
             abs(length - len(spelt)) <= _ENDING
             for spelt in {word, dictionaries.american(word)}
             for language in asked
-            for length in self._common_of(language).get(self.stem(spelt, language), ())
+            for length in self._common(language).get(self.stem(spelt, language), ())
         )
 
-    def slips(self, word: str, languages: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
-        """Every spelling that is one slip away from a word in lower case, with what it is indexed as in any of these
-        languages: nothing, where it is a stop word. None where the first of them has no dictionary: there, what occurs
-        nowhere is rather a form of a word than a slip.
+    def edits(self, word: str, languages: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
+        """Every spelling one edit away from a word in lower case, with what it is indexed as in any of these languages:
+        nothing, where it is a stop word. Empty where the first of them has no dictionary: there, what occurs nowhere is
+        rather a form of a word than misspelt.
 
-        >>> found = StandardAnalyzer().slips("whcih")
-        >>> found["which"], StandardAnalyzer().slips("nods")["nodes"], len(found)
+        >>> found = StandardAnalyzer().edits("whcih")
+        >>> found["which"], StandardAnalyzer().edits("nods")["nodes"], len(found)
         ((), ('node',), 285)
         """
         asked = tuple(dict.fromkeys(language or "en" for language in languages[: dictionaries.READ])) or ("en",)
@@ -202,10 +192,8 @@ class StandardAnalyzer:
         empty = stop_words(asked[0])
         return {
             spelling: () if spelling in empty else tuple({self.stem(spelling, language) for language in asked})
-            for spelling in dictionaries.slips(word, letters)
+            for spelling in dictionaries.edits(word, letters)
         }
-
-    # -- for the question analysis of this room ----------------------------------------------------------------------
 
     def stem(self, word: str, language: str) -> str:
         """The index form of a normalised plain word: its stem, accents folded."""
@@ -217,13 +205,11 @@ class StandardAnalyzer:
 
     def dissect(self, piece: str, language: str, *, keep_stop_words: bool = False) -> list[_Found]:
         """The tokens of one piece with their places in it. Not for changing: pieces are remembered with theirs."""
-        return self._placed_of(language, keep_stop_words)[piece]
+        return self._pieces(language, keep_stop_words)[piece]
 
-    # -- inside ------------------------------------------------------------------------------------------------------
-
-    def _common_of(self, language: str) -> Mapping[str, Collection[int]]:
+    def _common(self, language: str) -> Mapping[str, Collection[int]]:
         """Stems of the common words of a language, with these words' lengths; none where it has no dictionary."""
-        known = self._common.get(language)
+        known = self._common_stems.get(language)
         if known is None:
             found = dictionaries.dictionary(language)
             words = found.frequent.split() if found is not None else []
@@ -231,22 +217,17 @@ class StandardAnalyzer:
             lengths: dict[str, set[int]] = {}
             for word in words:
                 lengths.setdefault(self.stem(word, language), set()).add(len(word))
-            known = self._common.setdefault(language, lengths)
+            known = self._common_stems.setdefault(language, lengths)
         return known
 
-    def _pieces_of(self, language: str) -> _Memory[tuple[str, ...]]:
-        pieces = self._pieces.get(language)
-        if pieces is None:
-            entry = self._entry_maker(language)
-            tokens = _Memory(lambda piece: tuple(entry(piece)[0].split()), self._remembered)
-            pieces = self._pieces.setdefault(language, tokens)
-        return pieces
-
-    def _placed_of(self, language: str, keep_stop_words: bool) -> _Memory[list[_Found]]:
+    def _pieces(self, language: str, keep_stop_words: bool) -> _Memory[list[_Found]]:
         key = (language, keep_stop_words)
-        return self._placed.get(key) or self._placed.setdefault(
-            key, _Memory(lambda piece: self._dissected(piece, language, keep_stop_words), self._remembered // 2)
-        )
+        work = partial(self._dissected, language=language, keep_stop_words=keep_stop_words)
+        return self._placed.get(key) or self._placed.setdefault(key, _Memory(work, self._remembered // 2))
+
+    def _entry(self, piece: str, language: str) -> _Entry:
+        found = self._dissected(piece, language)
+        return " ".join([item[0] for item in found]), _with_shorter([item[0] for item in found if item[3]])
 
     def _dissected(self, piece: str, language: str, keep_stop_words: bool = False) -> list[_Found]:
         out: list[_Found] = []
@@ -280,41 +261,6 @@ class StandardAnalyzer:
                     if not text.isascii() and (bare := words[fold_accents(text)]) not in ("", token):
                         out.append((bare, start, end, False))
         return out
-
-    def _names_of(self, piece: str) -> tuple[str, ...]:
-        return _names(self._dissected(piece, "en"))
-
-    def _entries_of(self, language: str) -> _Memory[_Entry]:
-        return self._entries.get(language) or self._entries.setdefault(
-            language, _Memory(self._entry_maker(language), self._remembered)
-        )
-
-    def _entry_maker(self, language: str) -> Callable[[str], _Entry]:
-        """What makes entries of pieces. They often differ in punctuation and links alone, so it remembers compounds."""
-        known = self._makers.get(language)
-        if known is not None:
-            return known
-        words = self._words_of(language, keep_stop_words=False)
-
-        def of_compound(raw: str) -> _Entry:
-            out: list[_Found] = []
-            _in_ascii(raw, 0, words, out)
-            return " ".join([item[0] for item in out]), tuple([item[0] for item in out if item[3]])
-
-        compounds = _Memory(of_compound, self._remembered)
-
-        def of_piece(piece: str) -> _Entry:
-            plain = _PLAIN.fullmatch(piece)
-            if plain and not has_inner_capital(plain.group(1)):
-                return words[plain.group(1).lower()], ()
-            if not piece.isascii():
-                out = self._dissected(piece, language)
-                return " ".join([item[0] for item in out]), _names(out)
-            found = [compounds[raw] for raw in ASCII_COMPOUND.findall(piece)]
-            names = [name for _, some in found for name in some]
-            return " ".join([tokens for tokens, _ in found if tokens]), _with_shorter(names)
-
-        return self._makers.setdefault(language, of_piece)
 
     def _stemmer(self, language: str) -> Stemmer.Stemmer | None:
         if language not in self._stemmers:
@@ -358,10 +304,6 @@ def _mixed(piece: str, part: Part, words: _Memory[str], out: list[_Found]) -> No
                 out.append((inner.text, inner.start, inner.end, inner.identifier))
             elif (token := words[inner.text]) and not (out and out[-1][:2] == (token, inner.start)):
                 out.append((token, inner.start, inner.end, False))
-
-
-def _names(found: list[_Found]) -> tuple[str, ...]:
-    return _with_shorter([item[0] for item in found if item[3]])
 
 
 def _with_shorter(names: list[str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a word may have been meant as: the spellings one slip away, and dictionaries that tell a rare word from a slip.
+"""What a word may have been meant as: the spellings one edit away, and dictionaries that tell a rare word from a typo.
 
 Dictionaries are pyspellchecker's, for a dozen languages. Of each only the words' hashes stay in memory (8 bytes a word;
 two of 300,000 words share one with a chance of one in 400 million), and its frequent words as one string.
@@ -100,10 +100,10 @@ def letters_of(word: str, among: Iterable[Dictionary]) -> str:
     return next((found.letters for found in among if own <= set(found.letters)), "".join(sorted(own)))
 
 
-def slips(word: str, letters: str = LETTERS) -> set[str]:
+def edits(word: str, letters: str = LETTERS) -> set[str]:
     """Every spelling from which one letter too few, too many or wrong, or two swapped, make this one.
 
-    >>> sorted(slips("ab", "ab"))
+    >>> sorted(edits("ab", "ab"))
     ['a', 'aa', 'aab', 'aba', 'abb', 'b', 'ba', 'bab', 'bb']
     """
     cuts = [(word[:at], word[at:]) for at in range(len(word) + 1)]

@@ -17,8 +17,8 @@ from ..errors import Unavailable
 from ..models import Deadline, Document, Mode, Query
 from ..search.confidence import Calibration, Curve
 from ..search.engine import HybridSearchEngine
-from ..search.fusion import score
-from ..search.ranker import ABROAD
+from ..search.ranker import UNSUPPORTED_LANGUAGE
+from ..search.ranking import score
 from ..storage.base import Catalog
 from . import own_questions
 
@@ -226,7 +226,7 @@ class CalibrationTraining:
         """Names what the fit depends on besides the number of passages."""
         parts = [self._given(), str(UNLIKELY_AT), str(YES_AT)]
         languages = self._languages()
-        return "|".join(parts if languages == ("en",) else [*parts, str(ABROAD), *languages])
+        return "|".join(parts if languages == ("en",) else [*parts, str(UNSUPPORTED_LANGUAGE), *languages])
 
     def _use(self, fitted: Fit | None) -> None:
         """Use a fit; where there can be none, what is in use isn't provisional any more."""

@@ -33,7 +33,7 @@ from librarian.embeddings.onnx import OnnxEmbedder
 from librarian.embeddings.query_cache import CachedEmbedder
 from librarian.errors import LibrarianError
 from librarian.library import Librarian
-from librarian.search.options import SearchOptions
+from librarian.search.engine import SearchOptions
 from librarian.settings import Settings
 from librarian.tuning.calibration import CalibrationTraining
 from librarian.vector_stores.pgvector import PgVectorStore

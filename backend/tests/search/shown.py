@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from librarian.models import AnalyzedQuery, Document, Hit, SearchOutcome
 from librarian.storage.base import CatalogReader
-from librarian.text.base import Analyzer
+from librarian.text.analyzer import StandardAnalyzer
 
 CEILING = 600
 
@@ -20,12 +20,10 @@ _FENCE = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?[ \t]*(`{3,}|~{3,})(.*
 
 
 def as_searched(outcome: SearchOutcome) -> str:
-    """The question, with its misspelt words corrected and the nouns of its phrasal verbs where the answer says so."""
-    told = outcome.rewritten or {"source": "", "search_terms": ""}
-    sources, terms = str(told["source"]).split("; "), str(told["search_terms"])
-    if "spelling" in sources:
-        return terms
-    return f"{outcome.query.text} {terms}" if "phrasal verbs" in sources else outcome.query.text
+    """The question, with its misspelt words corrected where the answer says so."""
+    rewritten = outcome.rewritten or {"source": "", "search_terms": ""}
+    corrected = "spelling" in str(rewritten["source"]).split("; ")
+    return str(rewritten["search_terms"]) if corrected else outcome.query.text
 
 
 def wanted(query: AnalyzedQuery) -> set[str]:
@@ -33,7 +31,7 @@ def wanted(query: AnalyzedQuery) -> set[str]:
     return {*query.terms, *query.identifiers, *(token for phrase in query.phrases for token in phrase)}
 
 
-def faults(hit: Hit, reader: CatalogReader, query: AnalyzedQuery, analyzer: Analyzer) -> Iterator[str]:
+def faults(hit: Hit, reader: CatalogReader, query: AnalyzedQuery, analyzer: StandardAnalyzer) -> Iterator[str]:
     """Sentences, one for each promise that the hit's snippet breaks; `reader` knows the document it is of."""
     text, language = hit.snippet.text, hit.document.document.language
     if not text.strip():
@@ -56,7 +54,7 @@ def faults(hit: Hit, reader: CatalogReader, query: AnalyzedQuery, analyzer: Anal
         yield "a word of the question isn't highlighted"
 
 
-def holds_a_word(hit: Hit, query: AnalyzedQuery, analyzer: Analyzer) -> bool:
+def holds_a_word(hit: Hit, query: AnalyzedQuery, analyzer: StandardAnalyzer) -> bool:
     """Whether the passage, of which the snippet is a piece, holds a word of the question."""
     return not wanted(query).isdisjoint(analyzer.tokens(hit.chunk.chunk.text, hit.document.document.language))
 

@@ -183,13 +183,13 @@ def test_a_manual_in_four_versions_teaches_what_one_does(teach: Callable[..., Ta
 
 def test_pages_that_teach_nothing_change_nothing(teach: Callable[..., Taught]) -> None:
     one = teach(pages(own_names=False))
-    epoch = one.engine.epoch
+    version = one.engine.ranker_version
     adapting = one.adapting()
     adapting.renew()
     assert not adapting.in_use
     assert not adapting.notes()
     assert not adapting.due()
-    assert one.engine.epoch > epoch  # of what was in use before, nothing is
+    assert one.engine.ranker_version > version  # of what was in use before, nothing is
     few = {path: text for path, text in pages(own_names=True).items() if path < "shop/api/15"}
     small = teach(few)
     small.adapting().renew()

@@ -24,10 +24,9 @@ from librarian.embeddings.base import Rewrite
 from librarian.errors import CallerError
 from librarian.models import Deadline, Filters, Fusion, Kind, Mode, Query, Ranking, SearchOutcome
 from librarian.search.confidence import Calibration
-from librarian.search.engine import OUTRUN, TRIES
-from librarian.search.options import SearchOptions
+from librarian.search.engine import OUTDATED, TRIES, SearchOptions
 from librarian.search.query_expansion import QueryExpansion
-from librarian.search.ranker import CHANGELOG, FURTHER_IN_SENTENCES, shipped
+from librarian.search.ranker import FURTHER_IN_SENTENCES, GIVEN, in_sentences, shipped
 
 from .library import Library, Loaded
 
@@ -113,7 +112,9 @@ def test_a_changelog_comes_first_only_where_the_question_asks_what_changed(shelv
     engine = library.engine()
     asked = engine.search(Query("autoscaling of replicas", mode="hybrid"))
     assert paths(asked) == ["alpha/guide/scaling.md", "alpha/release-notes.md"]
-    assert [reason.points for reason in asked.hits[1].candidate.why if reason.source == "changelog"] == [CHANGELOG]
+    assert [reason.points for reason in asked.hits[1].candidate.why if reason.source == "changelog"] == [
+        GIVEN["changelog"]
+    ]
     for question in ("autoscaling of replicas since 2.1", "what changed in autoscaling of replicas"):
         notes = engine.search(Query(question, mode="hybrid"))
         assert paths(notes)[0] == "alpha/release-notes.md"
@@ -137,10 +138,10 @@ def test_a_title_counts_less_in_a_sentence_asked_of_documents_of_several_passage
     )
     engine = library.engine()
     with library.catalog.read() as reader:
-        judged = engine.judge(Query(question, mode="hybrid"), reader)
-    assert judged.pool.sentence == share
-    weights = shipped().in_sentences(share).weights
-    seen = {why.source: why.points / why.raw for candidate in judged.candidates for why in candidate.why if why.raw}
+        ranked = engine.rank(Query(question, mode="hybrid"), reader)
+    assert ranked.candidates.sentence == share
+    weights = in_sentences(dict(shipped().weights), share)
+    seen = {why.source: why.points / why.raw for candidate in ranked for why in candidate.why if why.raw}
     assert seen["keyword_scaled"] == pytest.approx(weights["keyword_scaled"])
     assert seen["semantic_scaled"] == pytest.approx(weights["semantic_scaled"])
     assert (weights["keyword_scaled"] < shipped().weights["keyword_scaled"]) == bool(share)
@@ -367,7 +368,10 @@ def test_demands_that_a_failed_keyword_leg_cannot_judge_are_told(
     assert plain.hits
     assert excluding.hits
     assert plain.degraded == ("keyword: the disk is gone",)
-    assert excluding.degraded == (*plain.degraded, "keyword: neither quoted nor excluded words could be minded.")
+    assert excluding.degraded == (
+        *plain.degraded,
+        "keyword: quoted and excluded words were ignored because the keyword index failed.",
+    )
 
 
 @pytest.mark.parametrize("mode", ["semantic", "hybrid"])
@@ -420,7 +424,7 @@ def test_a_search_that_meets_a_change_asks_again(
     assert any("Deploy 0 replicas" in hit.snippet.text for hit in outcome.hits)
     changing.left = 100
     outcome = engine.search(asked)
-    assert outcome.degraded == (OUTRUN,)
+    assert outcome.degraded == (OUTDATED,)
     assert changing.left == 100 - TRIES
     assert {"ship/api/a.md", "ship/api/c.md"} <= set(paths(outcome))
 
@@ -614,7 +618,7 @@ def test_a_paragraph_that_quotes_by_the_way_is_read_as_prose(manual: Library) ->
     outcome = manual.engine().search(Query(text, mode="hybrid"))
     assert len(set(paths(outcome))) > 2
     assert outcome.rewritten is not None
-    assert outcome.rewritten["source"] == "quotes left aside"
+    assert outcome.rewritten["source"] == "quotes ignored"
     assert manual.engine().search(Query(text, mode="auto")).mode == "hybrid"
 
 
@@ -630,18 +634,9 @@ def test_a_single_word_that_a_paragraph_quotes_need_not_occur(shelve: Callable[.
     outcome = engine.search(Query(paragraph, mode=mode))
     assert paths(outcome)[0] == "box/papers/types.md"
     assert outcome.rewritten is not None
-    assert outcome.rewritten["source"] == "quotes left aside"
+    assert outcome.rewritten["source"] == "quotes ignored"
     short = engine.search(Query('which module "matches" the type', mode=mode))
     assert "box/papers/types.md" not in paths(short)
-
-
-def test_quotes_that_no_index_can_look_for_are_left_aside_and_it_is_told(manual: Library) -> None:
-    engine = manual.engine()
-    outcome = engine.search(Query('"how to" deploy “to be”', mode="keyword"))
-    assert outcome.hits
-    assert outcome.rewritten is not None
-    assert outcome.rewritten["search_terms"] == "how to deploy to be"
-    assert outcome.rewritten["source"] == "quotes left aside"
 
 
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])
@@ -663,7 +658,7 @@ def test_all_that_was_searched_beside_a_question_is_told(manual: Library) -> Non
     assert outcome.mode == "hyde"
     assert outcome.rewritten is not None
     assert outcome.rewritten["search_terms"] == QUOTING.replace('"', "")
-    assert outcome.rewritten["source"] == "quotes left aside; template"
+    assert outcome.rewritten["source"] == "quotes ignored; template"
     assert str(outcome.rewritten["hypothetical_answer"]).lower().count("zebra crossing")
 
 
@@ -686,6 +681,6 @@ def test_a_language_models_words_are_told_beside_the_question_without_its_quotes
     assert outcome.rewritten == {
         "search_terms": "autoscaling settings; " + QUOTING.replace('"', ""),
         "hypothetical_answer": "Set max_replicas.",
-        "source": "m1; quotes left aside",
+        "source": "m1; quotes ignored",
     }
     assert "shop/api/scaling.md" in paths(outcome)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from librarian.models import Deadline, Failure, Filters, Query
 from librarian.schemas import WhyNot
+from librarian.search.engine import SearchOptions
 from librarian.search.explain import Analyst
-from librarian.search.options import SearchOptions
 from librarian.search.router import QueryRouter
 
 from .conftest import MANUAL

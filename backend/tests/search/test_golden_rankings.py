@@ -24,9 +24,9 @@ from typing import Any
 
 import pytest
 
-from librarian.models import Filters, Hit, Mode, Query, SearchOutcome
+from librarian.models import Hit, Mode, Query, SearchOutcome
+from librarian.search.candidates import required_identifiers
 from librarian.search.engine import HybridSearchEngine
-from librarian.search.identifiers import Names
 
 from .concepts import ConceptEmbedder
 from .library import Library
@@ -152,9 +152,7 @@ def test_the_page_that_answers_is_among_the_first(
     rank = rank_of(asked(engine, question.query, "hybrid"), question.target)
     assert rank is not None
     assert rank <= 5
-    everything = library.catalog.columns().select(Filters())
-    names = Names(library.analyzer, library.lexical)
-    if question.query in names.decisive(library.analyzer.query(question.query), everything):
+    if question.query in required_identifiers(library.analyzer.query(question.query), library.analyzer).names:
         assert rank == 1
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from librarian.models import Query
-from librarian.search.ranker import IN_LINKS
+from librarian.search.ranker import GIVEN
 
 from .library import Library
 
@@ -43,7 +43,7 @@ def test_of_pages_that_say_the_same_the_one_that_others_lead_to_comes_first(libr
         if reason.source == "in_links"
     }
     assert reasons.keys() == {"shop/api/gamma.md"}
-    assert (reasons["shop/api/gamma.md"].raw, reasons["shop/api/gamma.md"].points) == (0.5, 0.5 * IN_LINKS)
+    assert (reasons["shop/api/gamma.md"].raw, reasons["shop/api/gamma.md"].points) == (0.5, 0.5 * GIVEN["in_links"])
 
 
 @pytest.mark.parametrize("mode", ["keyword", "semantic"])

@@ -17,7 +17,7 @@ import pytest
 from librarian.embeddings.base import Rewrite
 from librarian.models import MANY, Deadline, ModelSpec, Query, Vector
 from librarian.search.query_expansion import QueryExpansion
-from librarian.search.ranker import ABROAD, LinearRanker, shipped
+from librarian.search.ranker import UNSUPPORTED_LANGUAGE, LinearRanker, shipped
 from librarian.text.analyzer import StandardAnalyzer
 from librarian.tuning.calibration import CalibrationTraining, negative_queries
 
@@ -53,7 +53,7 @@ def haus(shelve: Callable[..., Library]) -> Library:
 
 def foreign(library: Library, text: str) -> bool:
     with library.catalog.read() as reader:
-        return library.engine().judge(Query(text, mode="hybrid"), reader).pool.foreign
+        return library.engine().rank(Query(text, mode="hybrid"), reader).candidates.unsupported_language
 
 
 def test_a_model_knows_the_languages_it_was_trained_on_and_one_of_many_all() -> None:
@@ -77,7 +77,7 @@ def test_meaning_counts_a_quarter_in_a_foreign_language_under_the_shipped_weight
         return points["semantic_scaled"]
 
     full = shipped().weights["semantic_scaled"]
-    assert by_meaning("Wie wird die Datenbank gesichert?") == pytest.approx(ABROAD * full)
+    assert by_meaning("Wie wird die Datenbank gesichert?") == pytest.approx(UNSUPPORTED_LANGUAGE * full)
     assert by_meaning("how is the database saved to the disk") == pytest.approx(full)
     learned = LinearRanker(shipped().weights)
     assert by_meaning("Wie wird die Datenbank gesichert?", learned) == pytest.approx(full)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from librarian.models import Candidate, Ids, ScorePart
-from librarian.search.pagination import PageEntry, keep
+from librarian.models import Ids
+from librarian.search.pagination import PageEntry, deduplicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +76,8 @@ def libraries() -> st.SearchStrategy[Held]:
 def test_a_page_may_show_each_text_once_and_of_a_document_or_thread_so_many(
     held: Held, limit: int, per_group: int
 ) -> None:
-    candidates = [
-        Candidate(number, passage.doc, (ScorePart("keyword", None, 1.0, passage.points),))
-        for number, passage in enumerate(held.passages, 1)
-    ]
-    kept, cut = keep(candidates, cast(Any, held), limit=limit, per_group=per_group)
-    told = [PageEntry(one.place, tuple(one.doc_ids)) for one in kept]
-    assert (told, cut) == one_by_one(held, limit, per_group)
+    numbers, points = list(range(1, len(held.passages) + 1)), [passage.points for passage in held.passages]
+    ranked = cast(Any, SimpleNamespace(chunk_ids=numbers, sums=points))
+    entries, more = deduplicate(ranked, cast(Any, held), limit=limit, per_group=per_group)
+    found = [PageEntry(one.place, tuple(one.doc_ids)) for one in entries]
+    assert (found, more) == one_by_one(held, limit, per_group)

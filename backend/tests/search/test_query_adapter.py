@@ -3,7 +3,7 @@
 * an adapter survives being kept as text, to float16; garbage is none
 * it turns questions of the model that it was learned for, and those only; without one nothing is turned
 * a hypothetical answer is a passage and isn't turned, nor is what is asked of mails alone
-* another adapter is another epoch, so that no cache answers for the one before
+* another adapter is another version, so that no cache answers for the one before
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def test_it_turns_the_questions_of_its_model_alone(manual: Library) -> None:
 
     assert first() == "shop/ops/secrets.md"
     logs = TOPICS.index(next(topic for topic in TOPICS if "logs" in topic))
-    epoch = engine.epoch
+    version = engine.ranker_version
     engine.use(adapters=[toward(logs)])
-    assert engine.epoch != epoch
+    assert engine.ranker_version != version
     assert first() == "till/guide/logging.md"
     engine.use(adapters=[toward(logs, model="another")])
     assert first() == "shop/ops/secrets.md"

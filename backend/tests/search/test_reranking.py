@@ -16,8 +16,8 @@ import pytest
 
 from librarian.errors import CallerError, Unavailable
 from librarian.models import Deadline, Query, SearchOutcome
-from librarian.search.options import SearchOptions
-from librarian.search.reranker import RerankStage
+from librarian.search.engine import SearchOptions
+from librarian.search.reranker import rerank
 
 from .library import Library
 
@@ -123,7 +123,7 @@ def test_who_cancels_while_passages_are_judged_gets_no_answer(manual: Library) -
     with pytest.raises(CallerError, match="cancelled"):
         engine.search(QUESTION)
     with pytest.raises(CallerError, match="cancelled"), manual.catalog.read() as reader:
-        engine.judge(QUESTION, reader, Deadline())
+        engine.rank(QUESTION, reader, Deadline())
 
 
 def test_a_passage_that_went_meanwhile_costs_no_other_its_judgement(manual: Library) -> None:
@@ -131,13 +131,15 @@ def test_a_passage_that_went_meanwhile_costs_no_other_its_judgement(manual: Libr
         return {number: "x" * number for number in ids if number != gone}
 
     with manual.catalog.read() as reader:
-        judged = manual.engine().judge(Query(QUESTION.text, mode="hybrid"), reader, Deadline())
-    gone = judged.candidates[0].chunk_id
-    look = RerankStage(Given(Longest()), SearchOptions())
-    second = look.rerank("x", judged.pool, judged.candidates, 5, 1, texts, lambda _: 0.5, Deadline())
-    assert second.retriever.reason == "4 candidates were scored"
-    assert {one.chunk_id for one in second.candidates} == {one.chunk_id for one in judged.candidates}
-    assert [one.rerank_score for one in second.candidates if one.chunk_id == gone] == [None]
+        first = manual.engine().rank(Query(QUESTION.text, mode="hybrid"), reader, Deadline())
+    gone = first.chunk_ids[0]
+    second = rerank(
+        Given(Longest()), "x", first, 5, 1, texts, lambda _: 0.5, Deadline(), timeout_ms=1000, optional=False
+    )
+    assert second.status.reason == "4 candidates were scored"
+    assert second.ranked is not None
+    assert set(second.ranked.chunk_ids) == set(first.chunk_ids)
+    assert [one.rerank_score for one in second.ranked if one.chunk_id == gone] == [None]
 
 
 def test_an_identifier_stays_first(shelve: Callable[..., Library]) -> None:
@@ -189,7 +191,7 @@ def test_the_stage_without_a_model_keeps_who_holds_the_identifier(manual: Librar
     options = SearchOptions(
         reranker="keyword-stage", rerank_candidates=1, rerank_multiplier=1, rerank_keyword_threshold=0.9
     )
-    question = "deploy release ship TILL_LOG_LEVEL"
+    question = "deploy release TILL_LOG_LEVEL"
     outcome = manual.engine(options=options).search(Query(question, mode="rerank", max_results=1))
     assert outcome.mode == "rerank"
     assert "TILL_LOG_LEVEL" in outcome.hits[0].chunk.chunk.text

@@ -27,8 +27,8 @@ class Meanwhile:
         self.engine = engine
         self.happens: Callable[[], object] = lambda: None
 
-    def search(self, query: Query, budget: Deadline) -> SearchOutcome:
-        outcome = self.engine.search(query, budget)
+    def search(self, query: Query, deadline: Deadline) -> SearchOutcome:
+        outcome = self.engine.search(query, deadline)
         happens, self.happens = self.happens, lambda: None
         happens()
         return outcome
@@ -36,7 +36,9 @@ class Meanwhile:
 
 def cached(engine: HybridSearchEngine, around: Meanwhile | None = None) -> ResultCache:
     store: LruCache[Key, SearchOutcome] = LruCache(9)
-    return ResultCache(around or engine, store, generation=lambda: 1, epoch=lambda: engine.epoch, complete=lambda: True)
+    return ResultCache(
+        around or engine, store, generation=lambda: 1, version=lambda: engine.ranker_version, complete=lambda: True
+    )
 
 
 def test_an_equal_question_is_answered_from_memory_until_the_weights_are_others(manual: Library) -> None:

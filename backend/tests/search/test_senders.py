@@ -12,8 +12,8 @@ from collections.abc import Callable
 import pytest
 
 from librarian.models import Filters, Query, SearchOutcome
-from librarian.search.ranker import OTHER_SENDER
-from librarian.search.senders import named
+from librarian.search.mail_query import named_senders
+from librarian.search.ranker import GIVEN
 
 from .library import Library
 
@@ -41,11 +41,11 @@ MAIL = "From: {sender}\nSubject: {subject}\nMessage-ID: <{number}@x.org>\n\n{tex
     ],
 )
 def test_a_question_names_those_who_are_spoken_of_as_having_written(question: str, senders: set[str]) -> None:
-    assert named(question, [ANN, ZOE, WILL, LIST, ANN]) == senders
+    assert named_senders(question, [ANN, ZOE, WILL, LIST, ANN]) == senders
 
 
 def test_a_name_whose_last_word_comes_first_is_the_same_name() -> None:
-    assert named("mail of ann lee", ["lee, ann <a@x.org>"])
+    assert named_senders("mail of ann lee", ["lee, ann <a@x.org>"])
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_mails_of_the_named_come_first_and_others_stay(mails: Library, name: str
     assert found.hits[0].document.document.file_path == first
     assert len(found.hits) == 3
     lost = [[reason.points for reason in hit.candidate.why if reason.source == "other_sender"] for hit in found.hits]
-    assert lost == [[], [OTHER_SENDER], [OTHER_SENDER]]
+    assert lost == [[], [GIVEN["other_sender"]], [GIVEN["other_sender"]]]
 
 
 def test_a_question_that_names_nobody_who_wrote_takes_nothing_from_anybody(mails: Library) -> None:

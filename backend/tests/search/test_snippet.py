@@ -22,8 +22,7 @@ from librarian.models import Chunk, Document, Snippet, SourceFile
 from librarian.parsing.chunking import StructureChunker
 from librarian.parsing.markdown import MarkdownParser
 from librarian.search.snippets import CEILING, Snippets
-from librarian.search.spans import units
-from librarian.search.truncation import ADDED, Renderings
+from librarian.search.truncation import ADDED, Renderings, spans_of
 from librarian.text.analyzer import StandardAnalyzer
 from librarian.text.sanitizing import without_hidden
 
@@ -139,7 +138,7 @@ def test_what_is_highlighted_is_what_the_shown_text_says_of_the_question(
 @given(text=page, data=st.data())
 def test_each_part_that_is_shown_stands_in_the_passage_or_was_added(text: str, data: st.DataObject) -> None:
     for chunk in StructureChunker().chunk(read(text)):
-        pieces = units(chunk)
+        pieces = spans_of(chunk)
         first = data.draw(st.integers(0, len(pieces) - 1))
         last = data.draw(st.integers(first, len(pieces) - 1))
         shown, parts = Renderings(chunk.text, pieces)[first, last]
@@ -166,7 +165,10 @@ def test_no_snippet_of_a_text_without_blanks_begins_or_ends_inside_a_sign(sign: 
     for kind in ("{}", "| name | meaning |\n|---|---|\n| a | {} |"):
         text = kind.format("x" * shift + sign * 300 + " zebra " + sign * 300)
         for chunk in StructureChunker().chunk(read(text)):
-            for piece in (chunk.text, *(text[unit.start : unit.end] for text in [chunk.text] for unit in units(chunk))):
+            for piece in (
+                chunk.text,
+                *(text[unit.start : unit.end] for text in [chunk.text] for unit in spans_of(chunk)),
+            ):
                 assert _whole_signs(piece, sign)
         for snippet in snippets(text, "zebra"):
             assert len(snippet.text) <= CEILING
@@ -180,7 +182,7 @@ def _whole_signs(text: str, sign: str) -> bool:
 def test_a_snippet_of_something_very_long_begins_with_no_blank_line() -> None:
     first, second = "x" * 240, f"{'y' * 200}needle"
     text = f"{first}\n{second}"
-    assert [(unit.start, unit.end) for unit in units(Chunk(0, 0, len(text), text))][1:] == [(240, len(text))]
+    assert [(unit.start, unit.end) for unit in spans_of(Chunk(0, 0, len(text), text))][1:] == [(240, len(text))]
     snippet = Snippets(ANALYZER, target=80).of(Chunk(0, 0, len(text), text), ANALYZER.query("needle"))
     assert snippet.text == second
 

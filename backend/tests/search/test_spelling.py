@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from librarian.search.spelling import COMPARED, CORRECTED, MOST, Spelling
+from librarian.models import Query
+from librarian.search.spelling import COMPARED, CORRECTED, MOST, QueryNormalizer
 from librarian.storage.keyword_index import TantivyIndex
 from librarian.text.analyzer import StandardAnalyzer
 from tests.contracts.lexical_contract import SOME, entry
@@ -48,12 +51,14 @@ def put(index: TantivyIndex, *passages: str, language: str = "en", title: str = 
 
 
 def nearest(index: TantivyIndex, text: str, *languages: str) -> list[tuple[str, str]]:
-    return Spelling(index, ANALYZER).nearest(ANALYZER.query(text, languages), languages, texts)
+    columns = cast(Any, SimpleNamespace(languages=lambda: languages))
+    query = ANALYZER.query(text, languages)
+    return QueryNormalizer(ANALYZER, index).nearest(Query(text), query, columns, texts)
 
 
 def corrected(index: TantivyIndex, text: str, *languages: str) -> str:
-    found = Spelling(index, ANALYZER).corrected(ANALYZER.query(text, languages), languages, texts)
-    return found.text if found else ""
+    found, words = QueryNormalizer(ANALYZER, index).corrected(ANALYZER.query(text, languages), languages, texts)
+    return found if words else ""
 
 
 def test_a_rare_word_is_not_called_missing(index: TantivyIndex) -> None:
@@ -95,11 +100,11 @@ def test_of_a_misspelt_name_its_parts_are_not_told_too(index: TantivyIndex) -> N
 
 def test_words_that_came_since_are_compared_too(index: TantivyIndex) -> None:
     put(index, "storage")
-    spelling = Spelling(index, ANALYZER)
-    query = ANALYZER.query("deploymetn")
-    assert spelling.nearest(query, (), texts) == []
+    normalizer = QueryNormalizer(ANALYZER, index)
+    asked, columns = ANALYZER.query("deploymetn"), cast(Any, SimpleNamespace(languages=tuple))
+    assert normalizer.nearest(Query("deploymetn"), asked, columns, texts) == []
     put(index, "deployment")
-    assert spelling.nearest(query, (), texts) == [("deploymetn", "deployment")]
+    assert normalizer.nearest(Query("deploymetn"), asked, columns, texts) == [("deploymetn", "deployment")]
 
 
 def test_a_word_that_only_its_stem_makes_alike_is_not_named(index: TantivyIndex) -> None:
@@ -127,9 +132,8 @@ def test_misspelt_words_are_corrected_where_they_stand(index: TantivyIndex) -> N
     put(index, "Receive an email from the scheduler of Kubernetes.")
     assert corrected(index, "How to Recieve (an emial), please?") == "How to receive (an email), please?"
     assert corrected(index, "kuberntes") == "kubernetes"
-    found = Spelling(index, ANALYZER).corrected(ANALYZER.query("Recieve emial"), (), texts)
-    assert found is not None
-    assert found.words == (("Recieve", "receive"), ("emial", "email"))
+    _, words = QueryNormalizer(ANALYZER, index).corrected(ANALYZER.query("Recieve emial"), (), texts)
+    assert words == (("Recieve", "receive"), ("emial", "email"))
 
 
 @pytest.mark.parametrize(
@@ -153,7 +157,7 @@ def test_names_in_capitals_and_marked_ones_are_left_as_they_are(index: TantivyIn
 
 def test_a_spelling_that_only_shares_its_stem_with_what_is_written_is_not_taken(index: TantivyIndex) -> None:
     put(index, "A definition of definite answers.")
-    assert "definit" in index.frequencies(ANALYZER.slips("definitz")["definits"])
+    assert "definit" in index.frequencies(ANALYZER.edits("definitz")["definits"])
     assert corrected(index, "definitz") == "definite"
 
 

@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from librarian.text import analyzer, dictionaries, prefilter, query_parser, scripts
+from librarian.text import analyzer, dictionaries, query_parser, scripts
 from librarian.text import language as detection
 from librarian.text import tokens as shapes
 from librarian.text.analyzer import STEMMERS, StandardAnalyzer
@@ -475,7 +475,6 @@ def test_a_minus_before_quotes_of_one_telling_word_excludes_nothing() -> None:
     query = ANALYZER.query('containers -"how to install"')
     assert not query.excluded
     assert not query.excluded_phrases
-    assert query.unheeded == ("how to install",)
 
 
 def test_an_excluded_run_without_blanks_is_excluded_as_a_whole() -> None:
@@ -526,10 +525,9 @@ def test_stop_words_stay_where_nothing_else_is_asked() -> None:
     assert not ANALYZER.query("to be or not to be a pod").common
 
 
-def test_a_quoted_phrase_of_stop_words_is_told_apart() -> None:
+def test_a_quoted_phrase_of_stop_words_demands_nothing() -> None:
     query = ANALYZER.query('"to be" of “how to” and "the pods" "->"')
     assert query.phrases == (("pod",),)
-    assert query.unheeded == ("to be", "how to")
     assert ANALYZER.query("what is a pod").terms == ("pod",)
 
 
@@ -638,9 +636,9 @@ def test_words_that_a_sentence_hyphenates_are_no_names(language: str, text: str,
     assert [term for term in query.terms if "-" in term] == list(named)
 
 
-def test_where_no_dictionary_is_at_hand_no_word_has_slips() -> None:
-    assert ANALYZER.slips("resim", ["tr"]) == {} == ANALYZER.slips("розбити", ["uk", "en"])
-    assert ANALYZER.slips("recieve", ["en", "tr"])
+def test_where_no_dictionary_is_at_hand_no_word_has_edits() -> None:
+    assert ANALYZER.edits("resim", ["tr"]) == {} == ANALYZER.edits("розбити", ["uk", "en"])
+    assert ANALYZER.edits("recieve", ["en", "tr"])
 
 
 def test_words_hold_everything_that_was_said() -> None:
@@ -680,85 +678,12 @@ def test_threads_share_it() -> None:
     assert found == [StandardAnalyzer().tokens(text) for text in words]
 
 
-def _passed(text: str, tokens: list[str], language: str = "en") -> list[str]:
-    """What a sieve for the tokens lets through."""
-    return [text[start:end] for start, end in ANALYZER.sieve(tokens, language)(text, 0, len(text))]
-
-
-def _missed(pieces: list[str], passed: set[str], tokens: list[str], language: str) -> list[str]:
-    """Pieces that weren't let through though they hold one of the tokens, or one that begins like one."""
-    beginnings = {token[:5] for token in tokens if len(token) > 5}
-    return [
-        piece
-        for piece in pieces
-        if piece not in passed
-        and any(token in tokens or token[:5] in beginnings for token in ANALYZER.tokens(piece, language))
-    ]
-
-
-@settings(max_examples=50, deadline=None)
-@given(TEXTS, TEXTS, st.sampled_from(LANGUAGES), st.sampled_from([" ", "\n", "\t", "\u2003", " \x1c"]))
-def test_a_sieve_leaves_out_no_piece_with_one_of_its_tokens(text: str, asked: str, language: str, blank: str) -> None:
-    together = f"{text}{blank}{asked}"
-    for token in ANALYZER.tokens(asked, language):
-        passed = _passed(together, [token], language)
-        assert _missed(together.split(), set(passed), [token], language) == []
-        assert not set(passed) - set(together.split())
-
-
-@settings(max_examples=50, deadline=None)
-@given(TEXTS, TEXTS, st.data())
-def test_a_sieve_looks_at_a_part_of_a_text_as_at_that_part_alone(text: str, asked: str, data: st.DataObject) -> None:
-    start = data.draw(st.integers(0, len(text)))
-    end = data.draw(st.integers(start, len(text)))
-    places = ANALYZER.sieve(ANALYZER.tokens(asked), "en")
-    assert places(text, start, end) == [(start + a, start + b) for a, b in places(text[start:end], 0, end - start)]
-
-
-@pytest.mark.no_cover
-def test_a_sieve_finds_every_word_of_the_manual_by_its_token() -> None:
-    pages = [page.read_text("utf-8") for page in MANUAL.rglob("*.md")]
-    pieces = sorted({piece for page in pages for piece in page.split()})
-    together = "\n".join(pages)
-    asked = sorted({token for piece in pieces for token in ANALYZER.tokens(piece)})
-    assert len(asked) > 2000
-    for start in range(0, len(asked), 50):  # a few tokens at a time, as a question has
-        tokens = asked[start : start + 50]
-        assert _missed(pieces, set(_passed(together, tokens)), tokens, "en") == []
-
-
-@pytest.mark.parametrize(
-    ("asked", "piece"),
-    [
-        ("dying", "die"),
-        ("die", "dying"),
-        ("email", "e-mail"),
-        ("reuse", "(Re-use"),
-        ("happy", "happier"),
-        ("resume", "résumé"),
-        ("c++", "C++"),
-    ],
-)
-def test_a_sieve_knows_words_that_begin_otherwise_than_their_stems(asked: str, piece: str) -> None:
-    assert _passed(f"{piece} nothing", ANALYZER.tokens(asked)) == [piece]
-
-
-def test_a_sieve_leaves_out_most_of_a_page() -> None:
-    text = "The config lies in a file near a proxy -- so-called, a well-known one"
-    assert _passed(text, ANALYZER.tokens("Which file configures proxies?")) == ["config", "file", "proxy", "so-called,"]
-
-
-def test_a_sieve_looks_for_words_where_words_begin() -> None:
-    text = "because clusters reuse Users re-use un_used MustUse"
-    assert _passed(text, ANALYZER.tokens("use")) == ["Users", "re-use", "un_used", "MustUse"]
-
-
 def test_every_named_stemmer_exists_or_is_left_out() -> None:
     for language in STEMMERS:
         assert ANALYZER.tokens("kubernetes", language)
 
 
-@pytest.mark.parametrize("module", [analyzer, detection, query_parser, dictionaries, scripts, shapes, prefilter])
+@pytest.mark.parametrize("module", [analyzer, detection, query_parser, dictionaries, scripts, shapes])
 def test_the_examples_in_the_docstrings_are_true(module: ModuleType) -> None:
     outcome = doctest.testmod(module)
     assert outcome.attempted > 0

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import pytest
 
 from librarian.models import Filters, Mode, Query, SearchOutcome
-from librarian.search.query_expansion import EXCLUSIONS, FLAGS, QUOTES
+from librarian.search.query_expansion import EXCLUSIONS, FLAGS
 
 from .library import Library
 
@@ -47,18 +47,6 @@ def test_a_flag_is_searched_as_a_word_and_it_is_told(pages: Library, mode: Mode)
         "hypothetical_answer": "",
         "source": FLAGS,
     }
-
-
-@pytest.mark.parametrize("dash", ["–", "—"])
-def test_a_flag_whose_hyphens_became_a_dash_is_searched_and_it_is_told(pages: Library, dash: str) -> None:
-    outcome = found(pages, f"building with {dash}strip", "keyword")
-    assert outcome.rewritten == {"search_terms": "building with --strip", "hypothetical_answer": "", "source": FLAGS}
-    assert [hit.document.document.file_path for hit in outcome.hits][:1] == ["till/guide/build.md"]
-
-
-@pytest.mark.parametrize("text", ["testing –race and binaries", "testing – strip", "pre—link", "testing —unheard"])
-def test_a_dash_that_makes_no_flag_of_the_library_stays(pages: Library, text: str) -> None:
-    assert found(pages, text).rewritten is None
 
 
 def test_misspelt_words_beside_a_flag_are_corrected(pages: Library) -> None:
@@ -107,10 +95,9 @@ def test_words_in_another_order_than_the_excluded_ones_are_found(pages: Library)
     assert "till/guide/build.md" in paths(found(pages, 'testing -"binary small"', "keyword"))
 
 
-def test_excluded_quotes_of_one_telling_word_are_left_aside_and_it_is_told(pages: Library) -> None:
+def test_excluded_quotes_of_one_telling_word_exclude_nothing(pages: Library) -> None:
     outcome = found(pages, 'testing -"to a binary"')
     assert "till/guide/build.md" in paths(outcome), "not every page with the word"
-    assert outcome.rewritten == {"search_terms": "testing", "hypothetical_answer": "", "source": QUOTES}
 
 
 def test_a_run_without_blanks_is_excluded_as_a_whole(shelve: Callable[..., Library]) -> None:

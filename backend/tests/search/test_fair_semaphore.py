@@ -54,7 +54,7 @@ def test_who_steps_aside_lets_another_in_and_comes_back() -> None:
     thread = threading.Thread(target=other)
     with turns:
         thread.start()
-        with turns.aside():
+        with turns.released():
             assert done.wait(PATIENCE_S)
     thread.join(PATIENCE_S)
     assert not thread.is_alive()
@@ -62,7 +62,7 @@ def test_who_steps_aside_lets_another_in_and_comes_back() -> None:
 
 def test_a_turn_ends_whatever_happens_in_it() -> None:
     turns = FairSemaphore(1)
-    with pytest.raises(ZeroDivisionError), turns, turns.aside():
+    with pytest.raises(ZeroDivisionError), turns, turns.released():
         raise ZeroDivisionError
     with turns:
         pass
@@ -141,7 +141,7 @@ def test_who_gives_up_coming_back_leaves_no_turn_too_many(ring: Callable[[], obj
     held: list[Holder] = []
 
     def leave() -> None:
-        with turns, turns.aside():
+        with turns, turns.released():
             held.append(Holder(turns))
             ring()
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from librarian.models import Chunk
 from librarian.parsing.metadata import cut_at_sentence
 from librarian.search.snippets import Snippets
-from librarian.search.spans import LONGEST, units
+from librarian.search.truncation import LONGEST, spans_of
 from librarian.text.analyzer import StandardAnalyzer
 from librarian.text.characters import ENDS_ALONE, ENDS_BEFORE_BLANK
 
@@ -26,7 +26,7 @@ def passage(text: str) -> Chunk:
 
 
 def shown(text: str) -> list[str]:
-    return [text[unit.start : unit.end].strip() for unit in units(passage(text))]
+    return [text[unit.start : unit.end].strip() for unit in spans_of(passage(text))]
 
 
 WRAPPED = [
@@ -41,7 +41,7 @@ WRAPPED = [
 def test_a_sentence_that_was_wrapped_is_one(text: str) -> None:
     end = text.index("so.") + 3
     assert shown(text) == [text[:end], text[end:].strip()]
-    first, second = units(passage(text))
+    first, second = spans_of(passage(text))
     assert (first.line, first.line_end) == (1, 2)
     assert (second.line, second.line_end) == (2, 2)
 
@@ -75,7 +75,7 @@ def test_a_line_is_full_where_the_next_word_would_have_come_near_to_the_width() 
     ],
 )
 def test_what_is_very_long_is_cut_between_words_where_they_arent_too_far_back(text: str, lengths: list[int]) -> None:
-    found = units(passage(text))
+    found = spans_of(passage(text))
     assert [unit.end - unit.start for unit in found] == lengths
     assert not any(text[unit.start].isspace() for unit in found)
 
@@ -83,7 +83,7 @@ def test_what_is_very_long_is_cut_between_words_where_they_arent_too_far_back(te
 def test_a_sentence_that_ends_with_its_line_ends_there() -> None:
     lines = ["The gateway keeps each request for as long as its worker says it should.", "Then it is dropped."]
     assert shown("\n".join(lines)) == lines
-    assert [(unit.line, unit.line_end) for unit in units(passage("\n".join(lines)))] == [(1, 1), (2, 2)]
+    assert [(unit.line, unit.line_end) for unit in spans_of(passage("\n".join(lines)))] == [(1, 1), (2, 2)]
 
 
 def test_the_number_of_an_item_belongs_to_its_first_sentence() -> None:
@@ -146,7 +146,7 @@ lines = st.tuples(st.sampled_from(["", "  ", "> ", "- "]), st.lists(words, max_s
 @given(st.lists(lines, min_size=1, max_size=12).map("\n".join))
 def test_units_hold_everything_in_order(text: str) -> None:
     behind, held = 0, ""
-    for unit in units(passage(text)):
+    for unit in spans_of(passage(text)):
         assert behind <= unit.start < unit.end <= len(text)
         assert unit.end - unit.start <= LONGEST
         behind = unit.end

@@ -1,6 +1,6 @@
 """Slips and dictionaries.
 
-* A slip can be taken back: whatever one does to a word, the word is among the slips of what came out, and no other is.
+* A slip can be taken back: whatever one does to a word, the word is among the edits of what came out, and no other is.
 * A dictionary holds its words and no others, in the languages that have one.
 """
 
@@ -11,21 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from librarian.text.analyzer import StandardAnalyzer
-from librarian.text.dictionaries import LETTERS, Dictionary, dictionary, slips
+from librarian.text.dictionaries import LETTERS, Dictionary, dictionary, edits
 
 WORDS = st.text(LETTERS, min_size=2, max_size=12)
 
 
 @given(WORDS, st.data())
 def test_every_slip_is_taken_back(word: str, data: st.DataObject) -> None:
-    typed = data.draw(st.sampled_from(sorted(slips(word))))
+    typed = data.draw(st.sampled_from(sorted(edits(word))))
     assert typed != word
-    assert word in slips(typed)
+    assert word in edits(typed)
 
 
 @given(WORDS)
-def test_slips_are_one_step_away(word: str) -> None:
-    for other in slips(word):
+def test_edits_are_one_step_away(word: str) -> None:
+    for other in edits(word):
         same_start = next(
             (at for at, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), min(len(word), len(other))
         )
@@ -75,8 +75,8 @@ def test_a_word_is_one_in_any_of_the_library_s_languages_and_in_english() -> Non
     assert not analyzer.is_word("recieve", ["en", "de", "xx"])
 
 
-def test_slips_come_with_what_they_are_indexed_as_in_each_language() -> None:
-    found = StandardAnalyzer().slips("serverr", ["de", "en"])
+def test_edits_come_with_what_they_are_indexed_as_in_each_language() -> None:
+    found = StandardAnalyzer().edits("serverr", ["de", "en"])
     assert set(found["server"]) == {token for one in ("de", "en") for token in StandardAnalyzer().tokens("server", one)}
-    assert StandardAnalyzer().slips("whcih")["which"] == ()
-    assert "сервер" in StandardAnalyzer().slips("сервр", ["ru"])
+    assert StandardAnalyzer().edits("whcih")["which"] == ()
+    assert "сервер" in StandardAnalyzer().edits("сервр", ["ru"])
