@@ -57,7 +57,7 @@ def test_a_patch_whose_first_line_a_mailbox_changed_is_its_senders_own() -> None
 
 
 HUNK = """\
-@@ -1,8 +1,5 @@
+ -1,8 +1,5 @@
  Pumps
 -Valves
 --
