@@ -720,4 +720,4 @@ def _complete(catalog: Catalog, settings: Settings, indexer: FileIndexer) -> boo
         return True
     with catalog.read() as reading:
         count = reading.count()
-    return count.embedded_chunks >= count.chunks and "vectors" not in indexer.problems()
+    return count.embedded_chunks >= count.chunks and "vectors" not in indexer.errors()

@@ -103,7 +103,7 @@ class Librarian:
     def __init__(self, parts: Dependencies) -> None:
         self._parts = parts
         self._state = StatusReport(parts)
-        self._files = Files(Paths(parts.settings.docs.root_path), parts.indexing.notice, parts.indexing.away)
+        self._files = Files(Paths(parts.settings.docs.root_path), parts.indexing.notice, parts.indexing.missing_reason)
         self._closed = threading.Event()
         self._started = False
         self._has_text = False  #: whether anything was ever indexed
@@ -175,7 +175,7 @@ class Librarian:
     def reload(self) -> None:
         """Scan the whole folder again soon, and retry what failed to load."""
         self._forget_failures()
-        self._parts.indexing.look_again()
+        self._parts.indexing.rescan()
 
     def wait_until_ready(self, timeout_s: float | None = None) -> bool:
         """Block until nothing is left to read, to embed or to learn; False where the time ran out first."""
@@ -548,7 +548,7 @@ class Librarian:
         try:
             while not changed.wait(0.05) and self._started and time.monotonic() < until:
                 DEADLINE.get().check()
-                if indexing.last_indexed_at is not None or indexing.problems():
+                if indexing.last_indexed_at is not None or indexing.errors():
                     return
         finally:
             forget()

@@ -75,12 +75,12 @@ def read(index: Path) -> Address | None:
     try:
         content = json.loads((index / ADDRESS).read_bytes())
         published_in = content.pop("index", "")
-        return None if _is_copied(index, published_in) else Address(**content)
+        return None if _is_copy(index, published_in) else Address(**content)
     except (OSError, ValueError, TypeError, AttributeError):
         return None
 
 
-def _is_copied(index: Path, published_in: str) -> bool:
+def _is_copy(index: Path, published_in: str) -> bool:
     """Whether the folder that an address was published in is still there, and is another one."""
     folder = Path(published_in)
     return bool(published_in) and (folder / ADDRESS).exists() and not folder.samefile(index)

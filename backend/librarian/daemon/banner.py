@@ -16,7 +16,7 @@ from ..settings import Settings
 FIRST_PERSON = 501 if sys.platform == "darwin" else 1000  #: the least number of a user who is a person
 
 
-def welcome(settings: Settings, url: str) -> str:
+def banner(settings: Settings, url: str) -> str:
     """A line for each interface, and notices of the settings. What the command line named, `connect` must get too."""
     hosts = "claude-code | claude-desktop | cursor | vscode | codex | gemini"
     return "\n".join(

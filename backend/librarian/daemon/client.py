@@ -48,9 +48,9 @@ def call(
     if library is None:
         library = Library(index.absolute(), _absolute(config), _absolute(root))
     end = None if timeout is None else time.monotonic() + timeout
-    greeted = connect(library, "call")
-    lines = greeted.lines
-    if on_note is not None and (note := greeted.note(library)):
+    connection = connect(library, "call")
+    lines = connection.lines
+    if on_note is not None and (note := connection.note(library)):
         on_note(note)
     try:
         lines.socket.sendall(encode({"id": 1, "operation": operation, "arguments": dict(arguments)}))
@@ -86,12 +86,12 @@ def served_at(index: Path, root: Path, *, named: bool = True) -> str:
     if address is None or not address.url:
         return ""
     try:
-        lines, greeted = greet(address, "ping", __version__)
+        lines, connection = greet(address, "ping", __version__)
     except (OSError, LibrarianError):
         return ""
     lines.close()
     addresses.require_root(address, root, named=named)
-    return greeted.url
+    return connection.url
 
 
 def _answer(lines: Lines, end: float | None) -> dict[str, Any]:

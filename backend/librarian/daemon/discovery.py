@@ -125,12 +125,12 @@ def fingerprint(config: Path | None, *, environ: Mapping[str, str] | None = None
     """
     environ = os.environ if environ is None else environ
     variables = read_dotenv(config).variables | {name: value for name, value in environ.items() if value}
-    said = {name: variables[name] for name in sorted(VARIABLES & variables.keys())}
+    values = {name: variables[name] for name in sorted(VARIABLES & variables.keys())}
     try:
         content = config.read_bytes() if config else b""
     except OSError:
         content = b""  # loading the settings reports it
-    text = json.dumps([str(config or ""), said, _state(repository)]).encode() + content
+    text = json.dumps([str(config or ""), values, _state(repository)]).encode() + content
     return f"{len(text):x}-{zlib.crc32(text):08x}"
 
 

@@ -35,7 +35,7 @@ FAREWELL: Final = b'{"librarian":{"farewell":true}}\n'
 FAILED: Final = b'{"librarian":{"farewell":true,"again":false}}\n'  #: the next daemon would fare no better by itself
 
 
-class Welcome(NamedTuple):
+class DaemonInfo(NamedTuple):
     """What a daemon says of itself."""
 
     version: str
@@ -51,12 +51,12 @@ def encode(content: object) -> bytes:
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
 
-def hello(kind: Kind, version: str) -> bytes:
+def client_handshake(kind: Kind, version: str) -> bytes:
     """What a client says first."""
     return encode({"librarian": {"kind": kind, "version": version, "pid": os.getpid()}})
 
 
-def understood(line: bytes) -> dict[str, Any]:
+def decode_handshake(line: bytes) -> dict[str, Any]:
     """The inside of a greeting. Raises `ValueError` on anything else."""
     content = json.loads(line)
     inside = content.get("librarian") if isinstance(content, dict) else None
@@ -93,7 +93,7 @@ class Lines:
         self.socket.close()
 
 
-def greet(address: Address, kind: Kind, version: str, *, timeout_s: float = REPLY_S) -> tuple[Lines, Welcome]:
+def greet(address: Address, kind: Kind, version: str, *, timeout_s: float = REPLY_S) -> tuple[Lines, DaemonInfo]:
     """Connect to a daemon and exchange greetings. The socket then waits without limit.
 
     Raises `OSError` where nobody listens there, `Unavailable` where the daemon hangs or refuses.
@@ -109,16 +109,16 @@ def greet(address: Address, kind: Kind, version: str, *, timeout_s: float = REPL
         raise hangs from error
     try:
         with suppress(BrokenPipeError):  # it has hung up; what it said before that says more
-            lines.socket.sendall(hello(kind, version))
+            lines.socket.sendall(client_handshake(kind, version))
         lines.socket.settimeout(max(end - time.monotonic(), 0.01))
         line = lines.read()
         if not line:
             raise ConnectionResetError("The daemon closed the connection without a word.")
-        answer = understood(line)
+        answer = decode_handshake(line)
         if refusal := answer.get("error"):
             raise as_error(refusal)
         lines.socket.settimeout(None)
-        return lines, Welcome(
+        return lines, DaemonInfo(
             str(answer["version"]),
             int(answer["pid"]),
             answer.get("role", "background"),

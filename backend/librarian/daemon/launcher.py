@@ -11,7 +11,6 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
@@ -21,7 +20,7 @@ from ..errors import SETUP, SetupError, Unavailable
 from ..files.lock import DAEMON, STARTING, FolderLock
 from . import address as addresses
 from .discovery import Where, fingerprint
-from .handshake import REPLY_S, Kind, Lines, Welcome, greet
+from .handshake import REPLY_S, DaemonInfo, Kind, Lines, greet
 
 if TYPE_CHECKING:
     import subprocess
@@ -86,13 +85,13 @@ def connect(library: Library, kind: Kind, *, may_start: bool = True, timeout_s: 
     Raises `SetupError` where a daemon can't start or keeps other documents, `Unavailable` where it hangs, or where none
     runs and none may be started.
     """
-    greeted = _greeted(library, kind, timeout_s)
-    if greeted is not None and _makes_way(greeted, library) and may_start:
-        greeted.lines.close()
+    connection = _handshake(library, kind, timeout_s)
+    if connection is not None and _makes_way(connection, library) and may_start:
+        connection.lines.close()
         shut_down_daemon(library.index, version=library.version)
-        greeted = None
-    if greeted is not None:
-        return _of_root(greeted, library)
+        connection = None
+    if connection is not None:
+        return _of_root(connection, library)
     if not may_start:
         raise Unavailable(f"No daemon runs for {library.index}.", hint="Start one with `librarian serve`.")
     end = time.monotonic() + START_S
@@ -102,8 +101,8 @@ def connect(library: Library, kind: Kind, *, may_start: bool = True, timeout_s: 
             if mine:
                 # another may have started one while this one waited for its turn
                 return _reach(library, kind, timeout_s) or _start(library, kind, timeout_s, end)
-        if greeted := _reach(library, kind, timeout_s):
-            return greeted
+        if connection := _reach(library, kind, timeout_s):
+            return connection
         if time.monotonic() > end:
             raise _late(library)
         time.sleep(_POLL_S)
@@ -113,17 +112,17 @@ class Handshake(NamedTuple):
     """A connection whose greetings are done."""
 
     lines: Lines
-    welcome: Welcome
+    info: DaemonInfo
     address: addresses.Address
     started: bool = False  #: whether the daemon was started for it
 
     def note(self, library: Library) -> str:
         """A sentence where the daemon has other settings than `library` asks for; empty where it has these."""
-        if self.started or not _differs(self.welcome, library):
+        if self.started or not _differs(self.info, library):
             return ""
-        now, remedy = f"process {self.welcome.pid}", f"end it with `kill {self.welcome.pid}`: another starts by itself"
-        if self.welcome.role == "serve":
-            now, remedy = f"the server at {self.welcome.url}", "start it again"
+        now, remedy = f"process {self.info.pid}", f"end it with `kill {self.info.pid}`: another starts by itself"
+        if self.info.role == "serve":
+            now, remedy = f"the server at {self.info.url}", "start it again"
         return (
             f"The settings in force are those that {now} was started with; config.json, .env or a variable says "
             f"something else here, or the program was updated since. To have that in force, {remedy}."
@@ -141,12 +140,15 @@ def shut_down_daemon(index: Path, *, version: str = __version__, timeout_s: floa
         return False
     with suppress(OSError):
         greet(address, "shut_down", version, timeout_s=min(timeout_s, REPLY_S))[0].close()
-    if _wait(lambda: lock.holder() is None, timeout_s):
-        return True
-    raise Unavailable(
-        f"The daemon (process {holder.pid}) of {index} doesn't end.",
-        hint=f"End it with `kill -9 {holder.pid}`, which loses nothing, and try again.",
-    )
+    end = time.monotonic() + timeout_s
+    while lock.holder() is not None:
+        if time.monotonic() > end:
+            raise Unavailable(
+                f"The daemon (process {holder.pid}) of {index} doesn't end.",
+                hint=f"End it with `kill -9 {holder.pid}`, which loses nothing, and try again.",
+            )
+        time.sleep(_POLL_S)
+    return True
 
 
 def replace_daemon(index: Path, *, version: str, timeout_s: float = 30.0) -> FolderLock:
@@ -169,42 +171,31 @@ def replace_daemon(index: Path, *, version: str, timeout_s: float = 30.0) -> Fol
 def owned(index: Path, *, hint: str) -> FolderLock:
     """The daemon's lock, for a program that uses the library by itself for a while: two would write at once.
 
-    A daemon that a command or a host has left behind makes way. Raises `SetupError` where another process really uses
-    the folder, with `hint` as what to do then, and `Unavailable` where a daemon that was asked doesn't let go.
+    A background daemon without clients is shut down. Raises `SetupError` if another process really uses the folder,
+    with `hint` as what to do then, and `Unavailable` if a daemon does not release it.
     """
-    lock = _step_in(index)
-    if lock is None:
-        holder = FolderLock(index, DAEMON).holder()
-        raise SetupError(f"Process {holder.pid if holder else '?'} owns the index {index}.", hint=hint)
-    return lock
-
-
-def _step_in(index: Path) -> FolderLock | None:
-    """The lock; None where another process really uses the folder."""
     lock = FolderLock(index, DAEMON)
     if lock.acquire(version=__version__):
         return lock
-    with FolderLock(index, STARTING).hold(timeout_s=START_S):
-        address = addresses.read(index)
-        try:
-            lines, welcome = greet(address, "ping", __version__) if address else (None, None)
-        except OSError:
-            return None
-        if lines is not None:
+    with FolderLock(index, STARTING).hold(timeout_s=START_S), suppress(OSError):
+        if address := addresses.read(index):
+            lines, info = greet(address, "ping", __version__)
             lines.close()
-        if welcome is None or welcome.role != "background" or welcome.clients:
-            return None
-        shut_down_daemon(index, version=__version__)
-        return lock if lock.acquire(version=__version__, timeout_s=1.0) else None
+            if info.role == "background" and not info.clients:
+                shut_down_daemon(index)
+                if lock.acquire(version=__version__, timeout_s=1.0):
+                    return lock
+    holder = lock.holder()
+    raise SetupError(f"Process {holder.pid if holder else '?'} owns the index {index}.", hint=hint)
 
 
 def _reach(library: Library, kind: Kind, timeout_s: float) -> Handshake | None:
     """A greeted connection to a daemon that runs, for the same documents; None where none does."""
-    greeted = _greeted(library, kind, timeout_s)
-    return None if greeted is None else _of_root(greeted, library)
+    connection = _handshake(library, kind, timeout_s)
+    return None if connection is None else _of_root(connection, library)
 
 
-def _greeted(library: Library, kind: Kind, timeout_s: float) -> Handshake | None:
+def _handshake(library: Library, kind: Kind, timeout_s: float) -> Handshake | None:
     address = addresses.read(library.index)
     if address is None:
         addresses.require_readable(library.index)
@@ -215,19 +206,15 @@ def _greeted(library: Library, kind: Kind, timeout_s: float) -> Handshake | None
         return None
 
 
-def _of_root(greeted: Handshake, library: Library) -> Handshake:
-    """Raises `SetupError` where the daemon has the documents of another folder."""
-    try:
-        _require_root(greeted, library)
-    except SetupError:
-        greeted.lines.close()
-        raise
-    return greeted
-
-
-def _require_root(greeted: Handshake, library: Library) -> None:
+def _of_root(connection: Handshake, library: Library) -> Handshake:
+    """Raises `SetupError` if the daemon has the documents of another folder."""
     if (documents := library.root or library.documents) is not None:
-        addresses.require_root(greeted.address, documents, named=library.named or library.root is not None)
+        try:
+            addresses.require_root(connection.address, documents, named=library.named or library.root is not None)
+        except SetupError:
+            connection.lines.close()
+            raise
+    return connection
 
 
 def _start(library: Library, kind: Kind, timeout_s: float, end: float) -> Handshake:
@@ -235,8 +222,8 @@ def _start(library: Library, kind: Kind, timeout_s: float, end: float) -> Handsh
     # one that was started otherwise may hold the folder without having published its address yet
     child = None if lock.holder() else _spawn(library)
     while time.monotonic() < end:
-        if greeted := _reach(library, kind, timeout_s):
-            return greeted._replace(started=True)
+        if connection := _reach(library, kind, timeout_s):
+            return connection._replace(started=True)
         if child is not None and (code := child.poll()) is not None:
             if lock.holder() is None:
                 raise _failed(library, code)
@@ -264,7 +251,6 @@ def _spawn(library: Library) -> subprocess.Popen[bytes]:
                 stderr=out,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
                 start_new_session=True,  # the daemon outlives the terminal and the host that caused it
-                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
             )
     except OSError as error:
         raise SetupError(
@@ -327,38 +313,29 @@ def _last_words(log: Path) -> str:
     return next((line.strip() for line in reversed(own) if line.strip()), "")
 
 
-def _older(welcome: Welcome, version: str) -> bool:
+def _older(info: DaemonInfo, version: str) -> bool:
     """Whether a background daemon is of an older version; one that a person started with `serve` stays."""
-    return welcome.role == "background" and _parts(welcome.version) < _parts(version)
+    return info.role == "background" and _parts(info.version) < _parts(version)
 
 
-def _differs(welcome: Welcome, library: Library) -> bool:
-    return bool(library.settings and welcome.settings) and welcome.settings != library.settings
+def _differs(info: DaemonInfo, library: Library) -> bool:
+    return bool(library.settings and info.settings) and info.settings != library.settings
 
 
-def _makes_way(greeted: Handshake, library: Library) -> bool:
+def _makes_way(connection: Handshake, library: Library) -> bool:
     """Whether another daemon is started in its place; that one says whether the index belongs to other documents. What
     hosts are connected to isn't taken from them for a variable that one shell has and another hasn't."""
-    welcome = greeted.welcome
-    if _older(welcome, library.version):
+    info = connection.info
+    if _older(info, library.version):
         return True
-    if welcome.role != "background" or welcome.clients:
+    if info.role != "background" or info.clients:
         return False
     try:
-        _require_root(greeted, library)
+        _of_root(connection, library)
     except SetupError:
         return True
-    return _differs(welcome, library)
+    return _differs(info, library)
 
 
 def _parts(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)]
-
-
-def _wait(condition: Callable[[], bool], timeout_s: float) -> bool:
-    end = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(_POLL_S)
-    return True

@@ -37,7 +37,7 @@ from ..schemas import ResultLimits
 from ..settings import SETTINGS, Settings, revealed
 from . import address as addresses
 from . import logging_setup
-from .banner import places, welcome
+from .banner import banner, places
 from .client import served_at
 from .client_log import ClientLog
 from .discovery import fingerprint
@@ -96,19 +96,19 @@ def _serve(settings: Settings, *, http: bool, out: TextIO | None, as_json: bool)
     gc.set_threshold(NEW_OBJECTS)
     keep_small()
     index = settings.index.path
-    listening = None
+    listener = None
     if http:
         settings.check_listening()
         if url := served_at(index, settings.docs.root_path):
             _say(out, places(settings, url) if as_json else f"Librarian is already serving at {url}")
             return 0
-        listening = bind(settings.mcp.host, settings.mcp.port)
+        listener = bind(settings.mcp.host, settings.mcp.port)
     try:
         lock = _lock(index, take=http)
         if lock is None:
             return 0  # another daemon was quicker; the process that started this one finds it
         origin = fingerprint(settings.config_file)
-        process = _Process(settings, listening, out, lock, origin, as_json=as_json)
+        process = _Process(settings, listener, out, lock, origin, as_json=as_json)
         try:
             _run(process.run())
             while process.again:
@@ -119,15 +119,15 @@ def _serve(settings: Settings, *, http: bool, out: TextIO | None, as_json: bool)
                     if (lock := _lock(index, take=http)) is None:
                         return 0
                     logging_setup.configure(process.settings)  # the log lay in the folder, too
-                process = _Process(process.settings, listening, out, lock, origin, as_json=as_json, trusted_s=TRUSTED_S)
+                process = _Process(process.settings, listener, out, lock, origin, as_json=as_json, trusted_s=TRUSTED_S)
                 _run(process.run())
         finally:
             process.ended()
             if lock is not None:
                 lock.release()
     finally:
-        if listening is not None:
-            listening.close()
+        if listener is not None:
+            listener.close()
     return 0
 
 
@@ -150,7 +150,7 @@ class _Process:
     def __init__(
         self,
         settings: Settings,
-        listening: socket.socket | None,
+        listener: socket.socket | None,
         out: TextIO | None,
         lock: FolderLock,
         origin: str,
@@ -162,7 +162,7 @@ class _Process:
         self.again = False  #: whether it ends so that the library is opened anew
         self._trusted_s = trusted_s
         self._handle = LibraryHandle(settings.index.path)
-        self._listening = listening
+        self._listener = listener
         self._out, self._as_json = out, as_json
         self._lock = lock
         self._stop = asyncio.Event()
@@ -182,12 +182,12 @@ class _Process:
         try:
             async with self._host(mcp_ready) as host:
                 # the handshake needs the SDK first of all; who serves HTTP says that it does once it really can
-                if self._listening is None:
+                if self._listener is None:
                     with _no_gc():
                         await asyncio.to_thread(import_module, "librarian.api.mcp_transports")
                 opening = asyncio.create_task(self._open(mcp_ready))
                 watching = asyncio.create_task(self._watch(host))
-                if self._listening is not None:
+                if self._listener is not None:
                     await opening
                 if self._failure is None:  # else there is nobody yet to be told
                     async with self._mcp() as mcp_server:
@@ -206,7 +206,7 @@ class _Process:
 
     async def _open(self, mcp_ready: asyncio.Future[Any]) -> None:
         """Open the library and let it begin its work; where that fails, tell those who wait and stop."""
-        if self._listening is None and self._handle.introduced:
+        if self._listener is None and self._handle.introduced:
             await asyncio.wait([mcp_ready])
             await asyncio.sleep(HANDSHAKE_S)
         try:
@@ -216,7 +216,7 @@ class _Process:
             self._failure = error
             failure = error if isinstance(error, LibrarianError) else Unavailable(repr(error), hint="See daemon.log.")
             self._handle.failed(failure)
-            if self._listening is None:
+            if self._listener is None:
                 await asyncio.wait([mcp_ready])
             await asyncio.sleep(FAILED_S)
             self._stop.set()
@@ -226,7 +226,7 @@ class _Process:
             from ..bootstrap import build
             from ..library import Librarian
 
-            if self._listening is not None:
+            if self._listener is not None:
                 # The web server first: loading the model and filling the vectors in the background would take the
                 # processor from its imports, and the first answer by words needs neither, nor MCP.
                 for module in ("uvicorn", "librarian.web.app", "librarian.api.lazy_mcp"):
@@ -267,7 +267,7 @@ class _Process:
             why = library.damage if time.monotonic() > trusted else ""
             if why := why or ("" if self._lock.stands else f"{self._lock.path} was removed or moved away"):
                 # who needs it next starts one, with the settings that are right by then
-                self.again = self._lock.stands or self._listening is not None
+                self.again = self._lock.stands or self._listener is not None
                 logger.warning("The library is %s: %s", "opened anew" if self.again else "given up", why)
                 self._stop.set()
                 return
@@ -288,7 +288,7 @@ class _Process:
             mcp_server = await asyncio.shield(mcp_ready)
             await mcp_server.serve_lines(reader, writer)
 
-        settings, serves = self.settings, self._listening is not None
+        settings, serves = self.settings, self._listener is not None
         return Host(
             settings.index.path,
             version=__version__,
@@ -308,8 +308,8 @@ class _Process:
 
     @property
     def _url(self) -> str:
-        assert self._listening is not None
-        return addresses.url_of(*self._listening.getsockname()[:2])
+        assert self._listener is not None
+        return addresses.url_of(*self._listener.getsockname()[:2])
 
     @property
     def _limits(self) -> ResultLimits:
@@ -332,7 +332,7 @@ class _Process:
     @contextlib.asynccontextmanager
     async def _mcp(self) -> AsyncIterator[Any]:
         """The MCP server, running; with HTTP around it where this process serves that."""
-        if self._listening is None:
+        if self._listener is None:
             alone = self._mcp_server()
             async with alone.run():
                 yield alone
@@ -366,9 +366,9 @@ class _Process:
             server_header=False,
         )
         server = _server(config)
-        serving = asyncio.create_task(server.serve(sockets=[self._listening.dup()]))
+        serving = asyncio.create_task(server.serve(sockets=[self._listener.dup()]))
         serving.add_done_callback(lambda _: self._stop.set())
-        _say(self._out, places(self.settings, self._url) if self._as_json else welcome(self.settings, self._url))
+        _say(self._out, places(self.settings, self._url) if self._as_json else banner(self.settings, self._url))
         try:
             yield mcp_server
         finally:

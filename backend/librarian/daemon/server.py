@@ -21,7 +21,7 @@ from ..api.library_handle import LibraryHandle
 from ..errors import CallerError, LibrarianError, SetupError
 from ..models import REQUEST, Deadline, new_id
 from . import address as addresses
-from .handshake import FAILED, FAREWELL, MAX_HANDSHAKE_BYTES, REPLY_S, Role, encode, understood
+from .handshake import FAILED, FAREWELL, MAX_HANDSHAKE_BYTES, REPLY_S, Role, decode_handshake, encode
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class Host:
         self._bridges: set[asyncio.StreamWriter] = set()
         self._clients = 0  #: connections that keep the process from being idle: all but those that only ask who it is
         self._idle: asyncio.TimerHandle | None = None
-        self._retiring = False
+        self._shutting_down = False
         self._lost = ""  #: why its address couldn't be written again
 
     @property
@@ -116,10 +116,10 @@ class Host:
         return self
 
     async def _listen(self) -> None:
-        listening, address = addresses.listen(self._index, version=self._version, url=self._url)
+        listener, address = addresses.listen(self._index, version=self._version, url=self._url)
         address = address._replace(root=str(self._root or ""), named=self._root_named)
         # asyncio removes a unix socket itself from Python 3.13 on; `withdraw` does everywhere
-        server = await asyncio.start_server(self._accept, sock=listening, limit=LONGEST_REQUEST)
+        server = await asyncio.start_server(self._accept, sock=listener, limit=LONGEST_REQUEST)
         before, self._address = self._address, address
         try:
             addresses.publish(self._index, address)
@@ -196,19 +196,19 @@ class Host:
                 return
             if len(line) > MAX_HANDSHAKE_BYTES:
                 raise ValueError("the greeting is too long")
-            said = understood(line)
-            kind = said.get("kind")
+            request = decode_handshake(line)
+            kind = request.get("kind")
             if kind not in ("mcp", "call", "ping", "shut_down"):
                 raise ValueError(f"there is no kind {kind!r}")
         except (ValueError, TimeoutError) as error:
             refusal = CallerError(f"This connection was not understood: {error}.", hint="Use `librarian`.")
-            writer.write(encode({"librarian": {"error": _wire(refusal)}}))
+            writer.write(encode({"librarian": {"error": _error_fields(refusal)}}))
             await writer.drain()
             return
         address = self.address
-        welcome = {"version": self._version, "pid": address.pid, "role": self._role, "url": self._url}
-        welcome |= {"settings": self._settings, "clients": self._clients}
-        writer.write(encode({"librarian": welcome}))
+        info = {"version": self._version, "pid": address.pid, "role": self._role, "url": self._url}
+        info |= {"settings": self._settings, "clients": self._clients}
+        writer.write(encode({"librarian": info}))
         await writer.drain()
         if kind in ("mcp", "call"):
             self._clients += 1
@@ -218,9 +218,9 @@ class Host:
             finally:
                 self._clients -= 1
                 self._watch_idleness()
-        elif kind == "shut_down" and not self._retiring:
-            self._retiring = True
-            logger.info("Process %s asks this daemon to retire", said.get("pid"))
+        elif kind == "shut_down" and not self._shutting_down:
+            self._shutting_down = True
+            logger.info("Process %s asks this daemon to retire", request.get("pid"))
             self._on_shut_down()
 
     async def _bridge(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -233,24 +233,24 @@ class Host:
     # -- calls -----------------------------------------------------------------------------------------------------
 
     async def _serve_calls(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        gone = Event()
+        cancelled = Event()
         tasks: set[asyncio.Task[None]] = set()
         try:
             while line := await reader.readline():
-                task = asyncio.create_task(self._answer(line, writer, gone))
+                task = asyncio.create_task(self._answer(line, writer, cancelled))
                 tasks.add(task)
                 task.add_done_callback(tasks.discard)
         except ValueError:
             error = CallerError(f"A request is longer than {LONGEST_REQUEST} bytes.", hint="Ask for less at once.")
-            writer.write(encode({"id": None, "error": _wire(error)}))
+            writer.write(encode({"id": None, "error": _error_fields(error)}))
             await writer.drain()
         finally:
             # a thread can't be stopped; it looks at `gone` between its steps
-            gone.set()
+            cancelled.set()
             for task in tasks:
                 task.cancel()
 
-    async def _answer(self, line: bytes, writer: asyncio.StreamWriter, gone: Event) -> None:
+    async def _answer(self, line: bytes, writer: asyncio.StreamWriter, cancelled: Event) -> None:
         loop = asyncio.get_running_loop()
         ident: object = None
 
@@ -264,17 +264,17 @@ class Host:
                 loop.call_soon_threadsafe(send_progress, content)
 
         def work() -> bytes:
-            return encode({"id": ident, "result": self._handle(operation, arguments, report, gone)})
+            return encode({"id": ident, "result": self._handle(operation, arguments, report, cancelled)})
 
         try:
             ident, operation, arguments = _request(line)
             answer = await loop.run_in_executor(self._executor, work)
         except LibrarianError as error:
-            answer = encode({"id": ident, "error": _wire(error)})
+            answer = encode({"id": ident, "error": _error_fields(error)})
         except Exception as error:
             logger.exception("A call failed")
-            problem = {"code": "internal", "message": f"{type(error).__name__}: {error}", "hint": "See daemon.log."}
-            answer = encode({"id": ident, "error": problem})
+            failure = {"code": "internal", "message": f"{type(error).__name__}: {error}", "hint": "See daemon.log."}
+            answer = encode({"id": ident, "error": failure})
         with suppress(ConnectionError):
             writer.write(answer)
             await writer.drain()
@@ -310,7 +310,7 @@ def _request(line: bytes) -> tuple[object, str, dict[str, Any]]:
     )
 
 
-def _wire(error: LibrarianError) -> dict[str, str]:
+def _error_fields(error: LibrarianError) -> dict[str, str]:
     return {"code": error.code, "message": error.message, "hint": error.hint}
 
 

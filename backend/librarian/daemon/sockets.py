@@ -15,14 +15,14 @@ def bind(host: str, port: int) -> socket.socket:
     answer's body would wait 40 ms for the acknowledgement of its head.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host.strip("[]"), port))
-        listening.listen(256)
-        listening.set_inheritable(False)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host.strip("[]"), port))
+        listener.listen(256)
+        listener.set_inheritable(False)
     except OSError as error:
-        listening.close()
+        listener.close()
         taken, other = error.errno == errno.EADDRINUSE, "choose another port with --port, mcp.port or MCP_PORT."
         if taken or error.errno == errno.EACCES:
             hint = f"End that program, or {other}" if taken else f"Ports below 1024 may be the system's: {other}"
@@ -31,7 +31,7 @@ def bind(host: str, port: int) -> socket.socket:
         raise SetupError(
             f"Port {port} on {host} can't be used: {error.strerror}{holder(port) if taken else ''}.", hint=hint
         ) from error
-    return listening
+    return listener
 
 
 def holder(port: int) -> str:

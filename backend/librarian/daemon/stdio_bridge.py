@@ -9,6 +9,7 @@ everybody else.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -19,7 +20,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO, Final
 
-from ..errors import CALLER, INTERRUPTED, SETUP, LibrarianError, SetupError, Unavailable
+from ..errors import INTERRUPTED, SETUP, LibrarianError, SetupError, Unavailable
 from ..files.writing import private_umask
 from .discovery import find
 from .handshake import FAILED, FAREWELL, REPLY_S, Lines, encode
@@ -34,11 +35,9 @@ BRIEF_S: Final = 5.0  #: a daemon that ends sooner, with nothing to answer, isn'
 LONGEST_LINE: Final = 4 * 1024 * 1024  #: bytes that a daemon takes; it hangs up on longer ones
 
 _ANSWER: Final = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d+|"[^"\\]*"),"(?:result|error)":')
-_USAGE: Final = """\
-Usage: librarian stdio [--config FILE] [--root DIR] [--index DIR]
-
-Serves MCP over stdin and stdout by passing messages to the daemon of the index folder, which is started where there is
-none. Example, in an MCP host's configuration:
+_EXAMPLE: Final = """\
+Passes MCP messages between stdin and stdout and the daemon of the index folder, which is started if none runs.
+Example, in an MCP host's configuration:
 
     {"command": "librarian", "args": ["stdio", "--config", "/home/me/library/config.json"]}
 """
@@ -61,10 +60,8 @@ class StdioBridge:
         self._writing = threading.Lock()
         self._lines: Lines | None = None
         self._open: dict[Id, bytes] = {}  #: the host's requests that wait for an answer
-        self._asked: set[Id] = set()  #: the daemon's requests that wait for the host's answer
-        self._stale: set[Id] = set()  #: those of a daemon that has died
         self._replayed: dict[str, bytes] = {}  #: the handshake, and what else a new daemon has to be told, in order
-        self._problem: LibrarianError | None = None
+        self._failure: LibrarianError | None = None
         self._tried = float("-inf")
         self._since = float("-inf")
         self._closing = False
@@ -93,18 +90,13 @@ class StdioBridge:
         line = line if line.endswith(b"\n") else line + b"\n"
         with self._lock:
             ident, method = message.get("id"), message.get("method")
-            if method is None and ident in self._stale:
-                self._stale.discard(ident)  # the answer to a question that nobody waits for any more
-                return
             if self._lines is None and not self._connect():
                 if method is not None and ident is not None:
-                    self._fail(ident, str(self._problem))
+                    self._fail(ident, str(self._failure))
                 return
             self._remember(line, message)
             if method is not None and ident is not None:
                 self._open[ident] = line
-            elif ident is not None:
-                self._asked.discard(ident)
             lines = self._lines
         if lines is not None:
             with suppress(OSError):  # the reading thread sees the same end, and answers what is open
@@ -159,8 +151,6 @@ class StdioBridge:
                 return
             self._lines = None
             lines.close()
-            self._stale |= self._asked
-            self._asked.clear()
             for ident in list(self._open):
                 # an unanswered handshake is repeated to the next daemon, which answers it
                 if not farewell and not self._is_handshake(ident):
@@ -180,9 +170,7 @@ class StdioBridge:
             ident, asks = message.get("id"), "method" in message
         self._send(line)
         with self._answered:
-            if ident is not None and asks:
-                self._asked.add(ident)
-            elif ident is not None:
+            if ident is not None and not asks:
                 self._open.pop(ident, None)
             self._answered.notify_all()
 
@@ -192,46 +180,42 @@ class StdioBridge:
         """Find or start a daemon, tell it the handshake and what else has to be sent `again`; False with `_problem`
         set where that fails.
         """
-        if self._problem is not None and time.monotonic() - self._tried < AGAIN_S:
+        if self._failure is not None and time.monotonic() - self._tried < AGAIN_S:
             return False
         try:
-            for _ in range(HANDOVERS):
-                if lines := self._connected(again):
-                    break
-            else:
-                raise Unavailable(f"{HANDOVERS} daemons have made way, one after another.", hint="Send it again.")
+            lines = self._connect_once(again)
         except LibrarianError as error:
             self._give_up(error)
             return False
         except (OSError, ValueError) as error:
             self._give_up(Unavailable(f"The daemon can't be reached: {error}.", hint="Send the request again."))
             return False
-        self._problem, self.setup_failed = None, False
+        self._failure, self.setup_failed = None, False
         self._lines, self._since = lines, time.monotonic()
         threading.Thread(target=self._pump, args=(lines,), name="daemon", daemon=True).start()
         return True
 
-    def _connected(self, again: Sequence[bytes]) -> Lines | None:
-        """A daemon that was told everything; None where it made way for another meanwhile."""
-        greeted = connect(self._library, "mcp", timeout_s=self._reply_s)
-        lines = greeted.lines
-        if note := greeted.note(self._library):
-            print(f"librarian: {note}", file=sys.stderr, flush=True)  # noqa: T201
-        # who takes this daemon's place later knows better what the settings are then
-        self._library = self._library._replace(settings="")
-        try:
-            if self._repeat(lines):
-                for line in again:
-                    lines.socket.sendall(line)
-                return lines
-        except BaseException:
+    def _connect_once(self, again: Sequence[bytes]) -> Lines:
+        """A daemon that was told everything. One that shuts down meanwhile is followed by another."""
+        for _ in range(HANDOVERS):
+            connection = connect(self._library, "mcp", timeout_s=self._reply_s)
+            lines = connection.lines
+            if note := connection.note(self._library):
+                print(f"librarian: {note}", file=sys.stderr, flush=True)  # noqa: T201
+            self._library = self._library._replace(settings="")  # a later daemon knows the settings of its time better
+            try:
+                if self._repeat(lines):
+                    for line in again:
+                        lines.socket.sendall(line)
+                    return lines
+            except BaseException:
+                lines.close()
+                raise
             lines.close()
-            raise
-        lines.close()
-        return None
+        raise Unavailable(f"{HANDOVERS} daemons have made way, one after another.", hint="Send it again.")
 
     def _give_up(self, error: LibrarianError) -> None:
-        self._problem, self.setup_failed = error, isinstance(error, SetupError)
+        self._failure, self.setup_failed = error, isinstance(error, SetupError)
         self._tried = time.monotonic()  # a daemon that hangs isn't waited for once more by a line that came meanwhile
         print(f"librarian: {error}", file=sys.stderr, flush=True)  # noqa: T201 (hosts show a server's stderr)
         for ident in list(self._open):
@@ -291,45 +275,47 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 
 def run(library: Library, source: BinaryIO, write: Callable[[bytes], None], *, reply_s: float = REPLY_S) -> int:
     """Relay until `source` ends or `write` finds nobody left; returns the exit code."""
-    gone = threading.Event()
+    host_left = threading.Event()
 
     def deliver(line: bytes) -> None:
         try:
             write(line)
         except OSError:
             # the host has closed our stdout: there's nobody to work for
-            gone.set()
+            host_left.set()
 
     bridge = StdioBridge(library, deliver, reply_s=reply_s)
     bridge.open()
     for line in iter(source.readline, b""):
-        if gone.is_set():
+        if host_left.is_set():
             return 0
         if line.strip():
             bridge.forward(line)
-    if not gone.is_set():
+    if not host_left.is_set():
         bridge.close()
     return SETUP if bridge.setup_failed else 0
 
 
 def main(argv: Sequence[str] | None = None, *, program: Sequence[str] | None = None) -> int:
     """The `stdio` command and `stdio_server.py`. `program` is how a daemon is started, for tests."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    if {"-h", "--help"} & set(arguments):
-        print(_USAGE, end="")  # noqa: T201
-        return 0
+    parser = argparse.ArgumentParser(
+        "librarian stdio", description=_EXAMPLE, formatter_class=argparse.RawTextHelpFormatter
+    )
+    for name, metavar in (("config", "FILE"), ("root", "DIR"), ("index", "DIR")):
+        parser.add_argument(f"--{name}", metavar=metavar)
     try:
-        given = _options(arguments)
-        where = find(config=given.get("config"), root=given.get("root"), index=given.get("index"))
-        library = Library.at(where, root_given="root" in given)._replace(**_program(program))
+        given = parser.parse_args(argv)
+        where = find(config=given.config, root=given.root, index=given.index)
+        library = Library.at(where, root_given=given.root is not None)
         for note in where.notes:
             print(f"librarian: {note}", file=sys.stderr)  # noqa: T201
     except SetupError as error:
         print(f"librarian: {error}", file=sys.stderr)  # noqa: T201
         return SETUP
-    except ValueError as error:
-        print(f"librarian: {error}\n\n{_USAGE}", file=sys.stderr, end="")  # noqa: T201
-        return CALLER
+    except SystemExit as end:  # of the parser: 0 after --help, 2 after a wrong option
+        return int(end.code or 0)
+    if program is not None:
+        library = library._replace(program=tuple(program))
     # whatever prints from here on goes to stderr; only `write` knows the real stdout
     protocol = os.dup(1)
     os.dup2(2, 1)
@@ -345,26 +331,6 @@ def main(argv: Sequence[str] | None = None, *, program: Sequence[str] | None = N
         return INTERRUPTED
     finally:
         os.close(protocol)
-
-
-def _program(program: Sequence[str] | None) -> dict[str, Any]:
-    return {} if program is None else {"program": tuple(program)}
-
-
-def _options(arguments: list[str]) -> dict[str, str]:
-    """`--config`, `--root` and `--index`, as `--name value` or `--name=value`; argparse would cost a megabyte."""
-    found: dict[str, str] = {}
-    rest = iter(arguments)
-    for argument in rest:
-        name, equals, value = argument.partition("=")
-        if name not in ("--config", "--root", "--index"):
-            raise ValueError(f"{argument!r} isn't understood. Right would be: --config, --root or --index.")
-        if not equals:
-            value = next(rest, "")
-        if not value:
-            raise ValueError(f"{name} needs a path behind it.")
-        found[name[2:]] = value
-    return found
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ class StatusReport:
 
     def reasons(self) -> list[str]:
         """Everything configured that doesn't work now."""
-        found = list(self._parts.indexing.problems())
+        found = list(self._parts.indexing.errors())
         if damage := self._parts.catalog.damage:
             found.append(f"catalog: {damage}")
         if damage := self._parts.keyword_index.damage:
@@ -70,7 +70,7 @@ class StatusReport:
         unread: list[str] = []
         count = Count()
         try:
-            if not any(reason.startswith(_SILENT) for reason in self._parts.indexing.problems()):  # which takes long
+            if not any(reason.startswith(_SILENT) for reason in self._parts.indexing.errors()):  # which takes long
                 with self._parts.catalog.read() as reader:
                     count = reader.count()
         except LibrarianError as error:

@@ -33,7 +33,7 @@ class FolderDiff:
 
     to_read: list[SourceFile] = field(default_factory=list)  #: new, changed, or to be read again
     touched: list[SourceFile] = field(default_factory=list)  #: another time, the same content
-    gone: list[str] = field(default_factory=list)  #: documents (file paths) that the folder no longer holds
+    deleted: list[str] = field(default_factory=list)  #: documents (file paths) that the folder no longer holds
     skipped: list[Failure] = field(default_factory=list)
     still_failed: set[str] = field(default_factory=set)  #: failed before and not changed since
     unchanged: int = 0  #: files that are in the index
@@ -43,13 +43,13 @@ class FolderDiff:
         found = []
         if self.to_read:
             found.append(f"{len(self.to_read):,} files are new or changed: {_some(f.file_path for f in self.to_read)}.")
-        if self.gone:
-            found.append(f"{len(self.gone):,} documents have no file any more: {_some(self.gone)}.")
+        if self.deleted:
+            found.append(f"{len(self.deleted):,} documents have no file any more: {_some(self.deleted)}.")
         return found
 
 
 def examine_folder(
-    root: str, scanner: Scanner, known: Known, away: Callable[[], str]
+    root: str, scanner: Scanner, known: Known, missing_reason: Callable[[], str]
 ) -> tuple[list[str], frozenset[str]]:
     """How the index differs from the folder, in sentences, and what has to be read; compares all content. `away` says
     why the folder isn't there; empty where it is."""
@@ -57,8 +57,8 @@ def examine_folder(
         diff = compare(scanner.scan(), known, doubted=frozenset(known))
     except SourceError as error:
         return [str(error)], frozenset()
-    diff.gone = really_gone(diff, Paths(root).on_disk)
-    if diff.gone and (why := away()):
+    diff.deleted = deleted_paths(diff, Paths(root).on_disk)
+    if diff.deleted and (why := missing_reason()):
         return [why], frozenset()
     return diff.sentences(), frozenset(source.file_path for source in diff.to_read)
 
@@ -107,16 +107,16 @@ def compare(
         else:
             diff.to_read.append(item)
     looked_at = known if scope is None else scope
-    diff.gone = [path for path in looked_at if path in known and known[path][2] and path not in seen]
+    diff.deleted = [path for path in looked_at if path in known and known[path][2] and path not in seen]
     return diff
 
 
-def really_gone(diff: FolderDiff, on_disk: Callable[[str], str]) -> list[str]:
-    """Those of `diff.gone` that the folder no longer holds. Of files in a folder that can't be looked into, as on a
+def deleted_paths(diff: FolderDiff, on_disk: Callable[[str], str]) -> list[str]:
+    """Those of `diff.deleted` that the folder no longer holds. Of files in a folder that can't be looked into, as on a
     network drive that falters, nobody knows. `on_disk` gives a file path's absolute path."""
     unlisted = tuple(f"{failure.file_path}/" for failure in diff.skipped if failure.kind == "failed")
-    gone = []
-    for path in diff.gone:
+    deleted = []
+    for path in diff.deleted:
         try:
             os.lstat(on_disk(path))
             if path.startswith(unlisted):
@@ -124,8 +124,8 @@ def really_gone(diff: FolderDiff, on_disk: Callable[[str], str]) -> list[str]:
         except OSError as error:
             if error.errno not in _NOT_THERE:
                 continue
-        gone.append(path)
-    return gone
+        deleted.append(path)
+    return deleted
 
 
 def hash_of(source: SourceFile) -> str:
@@ -143,7 +143,7 @@ def hash_of(source: SourceFile) -> str:
 Clock = Callable[[], float]
 
 _FEW = 20  # fewer documents than this may all vanish at once
-_KEPT_S = 24 * 3600.0
+_RETENTION_S = 24 * 3600.0
 _UNTIL = " Its documents are kept until it is back."
 _META = "missing_since"  # seconds since the epoch; empty while nothing is missing
 _MOUNT = "mounted at"  # the volume that the root was on at the last look at everything; empty for the system's own
@@ -163,19 +163,19 @@ def is_moved(held: str, root: str, catalog: Catalog) -> bool:
 class MissingFiles:
     """Judges what is missing. `problems["root"]` is set while it is kept."""
 
-    def __init__(self, root: str, scanner: Scanner, catalog: Catalog, problems: dict[str, str], clock: Clock) -> None:
+    def __init__(self, root: str, scanner: Scanner, catalog: Catalog, errors: dict[str, str], clock: Clock) -> None:
         self._root = root
         self._scanner = scanner
         self._catalog = catalog
-        self._problems = problems
+        self._errors = errors
         self._clock = clock
         self._pruning = False
 
-    def away(self) -> str:
+    def missing_reason(self) -> str:
         """Why nothing of the library is where it was, in a sentence; empty where something is, or nothing shows that
         it wasn't deleted. Asked once a file is missing."""
-        if problem := self._unreadable():
-            return problem
+        if reason := self._unreadable():
+            return reason
         if not self._is_empty():
             return ""
         documents = self._held()
@@ -184,10 +184,10 @@ class MissingFiles:
     def judge(self, missing: int, documents: int, everything: bool) -> bool:
         """Whether to keep all documents whose files are missing. `everything`: the whole folder was looked at."""
         most = missing * 2 > documents
-        if missing and (problem := self._unreadable()):
-            return self._keep(problem)
-        if most and not self._pruning and (problem := self._unmounted()):
-            return self._keep(problem)
+        if missing and (reason := self._unreadable()):
+            return self._hold(reason)
+        if most and not self._pruning and (reason := self._unmounted()):
+            return self._hold(reason)
         if most and documents >= _FEW:
             return self._keep_a_day(self._scarce(missing, documents))
         if everything:
@@ -196,9 +196,9 @@ class MissingFiles:
 
     def keep(self, error: SourceError) -> str:
         """Keep everything, for the root can't be looked into; says so in a sentence."""
-        problem = self._unreadable() or str(error)
-        self._keep(problem)
-        return problem
+        reason = self._unreadable() or str(error)
+        self._hold(reason)
+        return reason
 
     @contextmanager
     def pruning(self) -> Iterator[None]:
@@ -209,19 +209,19 @@ class MissingFiles:
         finally:
             self._pruning = False
 
-    def _keep(self, problem: str) -> bool:
-        self._problems["root"] = problem
+    def _hold(self, reason: str) -> bool:
+        self._errors["root"] = reason
         return True
 
-    def _keep_a_day(self, problem: str) -> bool:
+    def _keep_a_day(self, reason: str) -> bool:
         now, since = self._clock(), self._meta(_META)
         if not since or float(since) > now:  # the clock was put back
             since = str(now)
             self._catalog.set_meta(_META, since)
-        if self._pruning or now - float(since) >= _KEPT_S:
+        if self._pruning or now - float(since) >= _RETENTION_S:
             self._forget()
             return False
-        return self._keep(problem)
+        return self._hold(reason)
 
     def _unreadable(self) -> str:
         try:
@@ -254,7 +254,7 @@ class MissingFiles:
         )
 
     def _forget(self) -> None:
-        self._problems.pop("root", None)
+        self._errors.pop("root", None)
         if self._meta(_META):
             self._catalog.set_meta(_META, "")
         mount = _mount_of(self._root)

@@ -28,7 +28,7 @@ Shingles = frozenset[int]  #: hashes, of this process alone
 
 
 @dataclass(frozen=True, slots=True)
-class NormalizedQuery:
+class EmailShingles:
     """What a mail says itself, and its quotes by any key that is unique in the mail."""
 
     own: Shingles
@@ -65,7 +65,7 @@ def is_rendering(one: Shingles, other: Shingles) -> bool:
     return different <= min(_DIFFERENT, (1 - _SAME) * larger) and larger > 0
 
 
-def superfluous(mails: Sequence[NormalizedQuery]) -> set[tuple[int, int]]:
+def superfluous(mails: Sequence[EmailShingles]) -> set[tuple[int, int]]:
     """(place of the mail, key of the quote) of all that is said elsewhere in a conversation.
 
     Longest quotes first, so that a mail quoted in part by one and whole by another is kept whole; linear in the words.
@@ -73,19 +73,19 @@ def superfluous(mails: Sequence[NormalizedQuery]) -> set[tuple[int, int]]:
     quotes = [(place, key, quote) for place, mail in enumerate(mails) for key, quote in mail.quotes]
     if not quotes:
         return set()
-    said = Counter(one for mail in mails for one in mail.own)
+    counts = Counter(one for mail in mails for one in mail.own)
     found: set[tuple[int, int]] = set()
     for place, key, quote in sorted(quotes, key=lambda item: -len(item[2])):
         own = mails[place].own
-        missing = sum(1 for one in quote if said[one] <= (one in own))  # what its own mail says is not elsewhere
+        missing = sum(1 for one in quote if counts[one] <= (one in own))  # what its own mail says is not elsewhere
         if missing > len(quote) * (1 - _COVERED):
-            said.update(quote)
+            counts.update(quote)
         else:
             found.add((place, key))
     return found
 
 
-_KEPT_MAILS = 4_000  #: whose shingles are held, about 30 MB
+_CACHED_MAILS = 4_000  #: whose shingles are held, about 30 MB
 
 
 @dataclass(slots=True)
@@ -107,7 +107,7 @@ class _Rendering(NamedTuple):
 
     place: _Place
     fingerprint: str
-    heard: NormalizedQuery
+    normalized: EmailShingles
     mail: StoredMail | None  #: None where it comes with the batch
 
 
@@ -116,32 +116,32 @@ class EmailDeduplicator:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._known: dict[tuple[int, int], NormalizedQuery] = {}
+        self._known: dict[tuple[int, int], EmailShingles] = {}
 
-    def settle(self, put: Sequence[ReadResult], removed: Sequence[str]) -> Resolution:
+    def resolve(self, put: Sequence[ReadResult], removed: Sequence[str]) -> Resolution:
         """`removed` and the paths of `put` are what the batch takes away."""
-        settled = Resolution(list(put))
+        resolution = Resolution(list(put))
         new = {result.document.file_path: result for result in put if result.document.email is not None}
         with self._catalog.read() as reader:
             leaving = reader.mails(paths=[*removed, *new])
             if not new and not leaving:
-                return settled
-            gone = {mail.doc_id for mail in leaving}
-            around = self._around(reader, new.values(), leaving, gone)
+                return resolution
+            deleted = {mail.doc_id for mail in leaving}
+            around = self._around(reader, new.values(), leaving, deleted)
             names = threads_of([*(_linked_stored(mail) for mail in around.values()), *map(_linked_new, new.values())])
             for mail in around.values():
                 if names[_key(mail.doc_id)] != mail.email.thread_id:
-                    settled.threads[mail.doc_id] = names[_key(mail.doc_id)]
-            settled.outdated |= self._left_behind(reader, leaving, gone, new)
-            ready = self._without_copies(reader, new, names, around, gone, settled)
-            ready = self._without_known_quotes(reader, ready, around, names, settled)
-        settled.put = [ready.get(result.document.file_path, result) for result in put]
-        return settled
+                    resolution.threads[mail.doc_id] = names[_key(mail.doc_id)]
+            resolution.outdated |= self._left_behind(reader, leaving, deleted, new)
+            ready = self._without_copies(reader, new, names, around, deleted, resolution)
+            ready = self._without_known_quotes(reader, ready, around, names, resolution)
+        resolution.put = [ready.get(result.document.file_path, result) for result in put]
+        return resolution
 
     # -- conversations ---------------------------------------------------------------------------------------------
 
     def _around(
-        self, reader: CatalogReader, new: Iterable[ReadResult], leaving: Sequence[StoredMail], gone: set[int]
+        self, reader: CatalogReader, new: Iterable[ReadResult], leaving: Sequence[StoredMail], deleted: set[int]
     ) -> dict[int, StoredMail]:
         """All stored mails whose thread may depend on what comes and goes, by document id."""
         emails = [result.document.email for result in new if result.document.email is not None]
@@ -166,7 +166,7 @@ class EmailDeduplicator:
             for mail in reader.mails(topics=sorted(more_topics)):
                 if _is_orphan(mail.email) or mail.email.topic in orphans:
                     found.setdefault(mail.doc_id, mail)
-            for doc_id in gone:
+            for doc_id in deleted:
                 found.pop(doc_id, None)
             for mail in found.values():
                 ids.update(_ids(mail.email))
@@ -183,8 +183,8 @@ class EmailDeduplicator:
         new: Mapping[str, ReadResult],
         names: Mapping[str, str],
         around: dict[int, StoredMail],
-        gone: set[int],
-        settled: Resolution,
+        deleted: set[int],
+        resolution: Resolution,
     ) -> dict[str, ReadResult]:
         """The new mails with their threads; of copies in one place, the first keeps its passages, or one with more
         attachments.
@@ -195,26 +195,26 @@ class EmailDeduplicator:
         held: dict[tuple[_Place, str], StoredMail | None] = {
             (_place(mail), mail.email.fingerprint): mail
             for mail in reader.mails(fingerprints=prints)
-            if mail.chunk_count and mail.doc_id not in gone
+            if mail.chunk_count and mail.doc_id not in deleted
         }
         same = self._renderings(reader, new, around)
         ready: dict[str, ReadResult] = {}
         for path, result in sorted(new.items(), key=lambda item: -len(_email(item[1]).attachments)):
             email, place = _email(result), _place(result.document)
             if email.message_id in same and (place, email.fingerprint) not in held:
-                heard, renderings = NormalizedQuery.of(enumerate(result.chunks)), same[email.message_id]
+                normalized, renderings = EmailShingles.of(enumerate(result.chunks)), same[email.message_id]
                 nearest = sorted(renderings, key=lambda one: one.place != place)
-                first = next((one for one in nearest if is_rendering(heard.own, one.heard.own)), None)
+                first = next((one for one in nearest if is_rendering(normalized.own, one.normalized.own)), None)
                 if first:
                     email = replace(email, fingerprint=first.fingerprint)
                     if first.place == place:
                         held.setdefault((place, first.fingerprint), first.mail)
                 if result.chunks and (not first or first.place != place):
-                    renderings.append(_Rendering(place, email.fingerprint, heard, None))
+                    renderings.append(_Rendering(place, email.fingerprint, normalized, None))
             key = place, email.fingerprint
             poorer = held.get(key)
             if poorer is not None and result.chunks and _has_more(email, poorer.email):
-                settled.withdrawn += [one.chunk_id for one in reader.chunks_of(poorer.doc_id)]
+                resolution.withdrawn += [one.chunk_id for one in reader.chunks_of(poorer.doc_id)]
                 around.pop(poorer.doc_id, None)
                 del held[key]
             document = replace(result.document, email=replace(email, thread_id=names[path]))
@@ -234,12 +234,12 @@ class EmailDeduplicator:
         same: dict[str, list[_Rendering]] = {one: [] for one, times in ids.items() if times > 1}
         for mail in around.values():
             if mail.chunk_count and mail.email.message_id in ids:
-                rendering = _Rendering(_place(mail), mail.email.fingerprint, self._heard(reader, mail), mail)
+                rendering = _Rendering(_place(mail), mail.email.fingerprint, self._normalized(reader, mail), mail)
                 same.setdefault(mail.email.message_id, []).append(rendering)
         return same
 
     def _left_behind(
-        self, reader: CatalogReader, leaving: Sequence[StoredMail], gone: set[int], new: Mapping[str, ReadResult]
+        self, reader: CatalogReader, leaving: Sequence[StoredMail], deleted: set[int], new: Mapping[str, ReadResult]
     ) -> set[str]:
         """Copies of mails that go, and mails that quote them: what was left out of those must come in."""
         staying = {(_place(result.document), _email(result).fingerprint) for result in new.values()}
@@ -248,7 +248,9 @@ class EmailDeduplicator:
         alike = reader.mails(fingerprints=sorted({mail.email.fingerprint for mail in lost} - {""}))
         copies = [mail for mail in alike if (_place(mail), mail.email.fingerprint) in places]
         quoting = reader.mails(mentioning=sorted({mail.email.message_id for mail in lost} - {""}))
-        return {mail.file_path for mail in (*copies, *quoting) if mail.doc_id not in gone and mail.file_path not in new}
+        return {
+            mail.file_path for mail in (*copies, *quoting) if mail.doc_id not in deleted and mail.file_path not in new
+        }
 
     # -- quotes ----------------------------------------------------------------------------------------------------
 
@@ -258,7 +260,7 @@ class EmailDeduplicator:
         ready: Mapping[str, ReadResult],
         around: Mapping[int, StoredMail],
         names: Mapping[str, str],
-        settled: Resolution,
+        resolution: Resolution,
     ) -> dict[str, ReadResult]:
         """The new mails without quotes of what is said elsewhere; what stored ones quote in vain is withdrawn."""
         stored: dict[str, list[StoredMail]] = {}
@@ -267,29 +269,29 @@ class EmailDeduplicator:
         fresh: dict[str, list[str]] = {}
         for path in ready:
             fresh.setdefault(names[path], []).append(path)
-        kept: dict[str, ReadResult] = {}
+        result_of: dict[str, ReadResult] = {}
         for thread, paths in fresh.items():
-            heard = [self._heard(reader, mail) for mail in stored.get(thread, ())]
-            begin = len(heard)
-            heard += [NormalizedQuery.of(enumerate(ready[path].chunks)) for path in paths]
+            normalized = [self._normalized(reader, mail) for mail in stored.get(thread, ())]
+            begin = len(normalized)
+            normalized += [EmailShingles.of(enumerate(ready[path].chunks)) for path in paths]
             left_out: dict[int, set[int]] = {}
-            for place, key in sorted(superfluous(heard)):
+            for place, key in sorted(superfluous(normalized)):
                 if place < begin:
-                    settled.withdrawn.append(key)
+                    resolution.withdrawn.append(key)
                 else:
                     left_out.setdefault(place - begin, set()).add(key)
             for place, path in enumerate(paths):
-                kept[path] = _without(ready[path], left_out.get(place, set()))
-        return kept
+                result_of[path] = _without(ready[path], left_out.get(place, set()))
+        return result_of
 
-    def _heard(self, reader: CatalogReader, mail: StoredMail) -> NormalizedQuery:
+    def _normalized(self, reader: CatalogReader, mail: StoredMail) -> EmailShingles:
         """Ids are never used again, so it is safe to keep; a mail that has lost a quote is read anew."""
         key = mail.doc_id, mail.chunk_count
         held = self._known.pop(key, None)
         if held is None:
             stored = reader.chunks_of(mail.doc_id) if mail.chunk_count else []
-            held = NormalizedQuery.of((one.chunk_id, one.chunk) for one in stored)
-            if len(self._known) >= _KEPT_MAILS:
+            held = EmailShingles.of((one.chunk_id, one.chunk) for one in stored)
+            if len(self._known) >= _CACHED_MAILS:
                 self._known.pop(next(iter(self._known)))
         self._known[key] = held  # the one used last stands last
         return held

@@ -97,14 +97,14 @@ def _by_subject(ordered: Sequence[Linked], forest: _Forest) -> dict[str, str]:
     for mail in ordered:
         root = forest.root(_name(mail))
         now = _seconds(mail.date)
-        heard = latest.setdefault((mail.place, mail.topic), {})
+        latest_of = latest.setdefault((mail.place, mail.topic), {})
         if mail.is_orphan and root == _name(mail) and root not in joined:
-            near = [(when, other) for other, when in heard.items() if other != root and now - when <= _APART_S]
+            near = [(when, other) for other, when in latest_of.items() if other != root and now - when <= _APART_S]
             if near:
                 joined[root] = max(near)[1]
         while root in joined:
             root = joined[root]
-        heard[root] = now
+        latest_of[root] = now
     return joined
 
 

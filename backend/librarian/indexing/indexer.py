@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from ..embeddings.base import Embedder
 from ..errors import SetupError, SourceError, Unavailable
@@ -57,7 +57,7 @@ class IndexerOptions:
     nice: int = 10
 
 
-class _Turn(NamedTuple):
+class _Task(NamedTuple):
     """What the text thread does next."""
 
     everything: bool
@@ -105,33 +105,33 @@ class FileIndexer:
         self._on_generation = list(on_generation)
         self._fault = fault
         self._clock = clock
-        self._shelf = VectorSync(catalog, archive, stores_for, fault)
-        self._writer = IndexWriter(catalog, lexical, self._shelf, fault)
+        self._vectors_sync = VectorSync(catalog, archive, stores_for, fault)
+        self._writer = IndexWriter(catalog, lexical, self._vectors_sync, fault)
         self._refreshing = threading.RLock()  # one refresh at a time
         self._filling = threading.Lock()  # one filling at a time
         self._writing = threading.RLock()  # one writer of text or vectors at a time
         self._state = threading.Condition()  # guards what follows
         self._busy = 0  # refreshes wanted or under way: embedding gives way
-        self._lacking = embedder is not None  # passages may lack vectors
+        self._pending = embedder is not None  # passages may lack vectors
         self._embedding = False
         self._stop = threading.Event()
         self._prepared = False
         self._forced = Scope()
         self._children = Children(reader, options)
-        self._problems: dict[str, str] = {}
+        self._errors: dict[str, str] = {}
         self._text_progress = Progress("idle")
         self._rate = Rate()
-        self._missing = MissingFiles(self._root, scanner, catalog, self._problems, clock)
-        self.away = self._missing.away
-        self._models = ModelsInUse(catalog, self._shelf, model_key)
+        self._missing = MissingFiles(self._root, scanner, catalog, self._errors, clock)
+        self.missing_reason = self._missing.missing_reason
+        self._models = ModelsInUse(catalog, self._vectors_sync, model_key)
         self._vectors = VectorWork(
             catalog,
             archive,
-            self._shelf,
+            self._vectors_sync,
             self._models,
             embedder,
             children=self._children,
-            problems=self._problems,
+            problems=self._errors,
             writing=self._writing,
             fault=fault,
             observe=lambda event, **fields: None,
@@ -170,7 +170,7 @@ class FileIndexer:
             self._prepare()
         with self._filling:
             with self._state:
-                self._lacking, self._embedding = False, True
+                self._pending, self._embedding = False, True
             finished = False
             try:
                 done, finished = self._fill(stop or threading.Event())
@@ -178,28 +178,28 @@ class FileIndexer:
             finally:
                 with self._state:
                     self._embedding = False
-                    self._lacking = self._lacking or not finished
+                    self._pending = self._pending or not finished
                     self._rate = Rate()
                     self._state.notify_all()
 
     def check(self, *, repair: bool = False) -> list[str]:
         """What catalog, keyword index and stores lack or hold too much, in sentences; with `repair`, what is mended."""
         with self._urgent(), self._refreshing:
-            folder, unread = examine_folder(self._root, self._scanner, self._catalog.known(), self.away)
+            folder, unread = examine_folder(self._root, self._scanner, self._catalog.known(), self.missing_reason)
             if not repair:
                 found = folder + examine_lexical(self._catalog, self._lexical).sentences()
                 for model in self._models.fingerprints():
-                    found += self._shelf.examine(model) + self._shelf.examine_archive(model)
+                    found += self._vectors_sync.examine(model) + self._vectors_sync.examine_archive(model)
                 return found
             found = list(dict.fromkeys([*self._prepare(), *self._reconcile()]))
             with self._writing:
                 for model in self._models.fingerprints():
-                    found += self._shelf.examine_archive(model, repair=True)
+                    found += self._vectors_sync.examine_archive(model, repair=True)
             self._wake_embedding()
             self._forced = replace(self._forced, again=self._forced.again | unread)
-            if folder or found or "root" in self._problems:
+            if folder or found or "root" in self._errors:
                 self._refresh(Scope(), [])
-            return found if "root" in self._problems else folder + found
+            return found if "root" in self._errors else folder + found
 
     def rebuild(self) -> IndexReport:
         """Read every file again and fill the stores anew; what was found before is found meanwhile.
@@ -210,11 +210,11 @@ class FileIndexer:
             self._prepare()
             self._force_all()
             report = self._refresh(Scope(), [])
-            again = () if "root" in self._problems else ("Every file was read again.",)
+            again = () if "root" in self._errors else ("Every file was read again.",)
             with self._writing:
                 for model in self._models.fingerprints():
-                    self._shelf.clear(model)
-                self._shelf.use(self._models.fingerprints())
+                    self._vectors_sync.clear(model)
+                self._vectors_sync.use(self._models.fingerprints())
             self._wake_embedding()
             return replace(report, notes=(*again, *report.notes))
 
@@ -225,7 +225,7 @@ class FileIndexer:
             with self._missing.pruning():
                 report = self._refresh(Scope(), notes)
             for model in self._archive.models():
-                self._archive.prune(model, self._shelf.hashes(model))
+                self._archive.prune(model, self._vectors_sync.hashes(model))
             return report
 
     def take_counts(self) -> Counter[str]:
@@ -250,7 +250,7 @@ class FileIndexer:
                 "The embedding model has changed: passages are embedded again; the old vectors answer meanwhile."
             )
         with self._writing:
-            self._shelf.use(self._models.fingerprints())
+            self._vectors_sync.use(self._models.fingerprints())
             notes += self._reconcile()
         self._prepared = True
         return notes
@@ -278,7 +278,7 @@ class FileIndexer:
             self._forced = replace(self._forced, refill=self._forced.refill | frozenset(findings.missing))
             done = findings.sentences()
             for model in self._models.fingerprints():
-                done += self._shelf.repair(model)
+                done += self._vectors_sync.repair(model)
         for sentence in done:
             logger.warning("%s", sentence)
         self._wake_embedding()
@@ -322,7 +322,7 @@ class FileIndexer:
                 write=self._write,
                 pool=self._children.reading,
                 keep_missing=self._missing.judge,
-                away=self._missing.away,
+                missing_reason=self._missing.missing_reason,
                 progress=self._set_text_progress,
                 stopping=self._stop.is_set,
                 limits=self._children.limits,
@@ -331,9 +331,9 @@ class FileIndexer:
         except SourceError as error:
             if error.reason != "root":
                 raise
-            kept = self._missing.keep(error)
+            note = self._missing.keep(error)
             with self._catalog.read() as reader:
-                return IndexReport(generation=reader.generation, notes=(*notes, kept))
+                return IndexReport(generation=reader.generation, notes=(*notes, note))
         finally:
             self._text_progress = Progress("idle")
         report = replace(report, notes=(*notes, *report.notes))
@@ -403,7 +403,7 @@ class FileIndexer:
 
     def _wake_embedding(self) -> None:
         with self._state:
-            self._lacking = self._embedder is not None
+            self._pending = self._embedder is not None
             self._state.notify_all()
 
     def _set_rate(self, rate: Rate) -> None:
@@ -414,24 +414,13 @@ class FileIndexer:
 
     # -- state -----------------------------------------------------------------------------------------------------
 
-    def state(self) -> Literal["ready", "indexing", "degraded"]:
-        """In a word; something that doesn't work wins over work going on."""
-        if self._problems:
-            return "degraded"
-        with self._state:
-            return "indexing" if self._work_left() else "ready"
-
-    def problem(self) -> str:
-        """What doesn't work, in sentences; empty where all does."""
-        return " ".join(self.problems().values())
-
-    def problems(self) -> dict[str, str]:
+    def errors(self) -> dict[str, str]:
         """What doesn't work, by part: root, index, embeddings, vectors."""
-        problems = dict(self._problems)
-        if (loading := self._shelf.loading) is not None:
+        errors = dict(self._errors)
+        if (loading := self._vectors_sync.loading) is not None:
             there, total, where = loading
-            problems["vectors"] = f"{there:,} of {total:,} are in {where} so far; meaning finds among these."
-        return problems
+            errors["vectors"] = f"{there:,} of {total:,} are in {where} so far; meaning finds among these."
+        return errors
 
     def progress(self) -> Progress:
         """How far the work is."""
@@ -516,7 +505,7 @@ class FileIndexer:
         """Try a failed model, and passages that couldn't be embedded, again now."""
         with self._state:
             self._vectors.retry()
-            self._lacking = self._embedder is not None
+            self._pending = self._embedder is not None
             self._retry_at = self._backoff_s = 0.0
             self._state.notify_all()
 
@@ -530,80 +519,80 @@ class FileIndexer:
     def _work_left(self) -> bool:
         if self._busy or self._inbox or self._embedding:
             return True
-        return bool(self._threads) and (self._scan_at == 0.0 or (self._lacking and self._retry_at == 0.0))
+        return bool(self._threads) and (self._scan_at == 0.0 or (self._pending and self._retry_at == 0.0))
 
     def _has_text_work(self) -> bool:
         return self._stop.is_set() or bool(self._inbox) or self._scan_at == 0.0
 
     def _run_text(self) -> None:
         first = True
-        while (turn := self._turn()) is not None:
-            if not (turn.everything or turn.paths):
+        while (task := self._next_task()) is not None:
+            if not (task.everything or task.paths):
                 self._rest()
-            elif self._look(turn, first=first):
+            elif self._run_task(task, first=first):
                 first = False
 
-    def _turn(self) -> _Turn | None:
+    def _next_task(self) -> _Task | None:
         """Wait for what is to be looked at, and take it; nothing where there was none for a while, None at the end."""
         with self._state:
             self._state.wait_for(self._has_text_work, self._patience())
             if self._stop.is_set():
                 return None
-            turn = _Turn(self._scan_at <= time.monotonic(), self._inbox, missed="root" in self._problems)
+            task = _Task(self._scan_at <= time.monotonic(), self._inbox, missed="root" in self._errors)
             self._inbox = frozenset()
-            if turn.everything or turn.paths:
+            if task.everything or task.paths:
                 self._scan_at = self._scan_at or time.monotonic()
                 self._busy += 1
-            return turn
+            return task
 
-    def _look(self, turn: _Turn, *, first: bool) -> bool:
+    def _run_task(self, task: _Task, *, first: bool) -> bool:
         """Make the index equal to what is there; False where that fails, which is tried again."""
         started, came, done = time.monotonic(), False, False
         try:
-            if turn.everything and not first:
+            if task.everything and not first:
                 with self._refreshing:
                     self._reconcile()
                     self._renew()
-            report = self.refresh(None if turn.everything else turn.paths)
+            report = self.refresh(None if task.everything else task.paths)
             came = bool(report.added or report.changed or report.moved or report.unchanged)
             self._text_pause_s = 0.0
-            if self._problems.pop("index", None):
+            if self._errors.pop("index", None):
                 self.retry()  # what kept text from being written, as a full disk, may have kept vectors, too
-                if not turn.everything:
+                if not task.everything:
                     self.scan_soon()  # for what failed before
             done = True
         except Exception as error:
             if not self._stop.is_set():
                 logger.exception("indexing failed")
-                self._problems["index"] = f"Indexing failed and is tried again: {error}"
+                self._errors["index"] = f"Indexing failed and is tried again: {error}"
                 self._text_pause_s = min(2 * self._text_pause_s, _TEXT_RETRY_S[1]) or _TEXT_RETRY_S[0]
         finally:
-            self._error_log.log(self._problems)
-            if turn.everything:
+            self._error_log.log(self._errors)
+            if task.everything:
                 give_back()
             with self._state:
                 self._busy -= 1
-                self._plan(turn, started, came=came)
+                self._plan(task, started, came=came)
                 self._state.notify_all()
         return done
 
-    def _plan(self, turn: _Turn, started: float, *, came: bool) -> None:
+    def _plan(self, task: _Task, started: float, *, came: bool) -> None:
         """Say when everything is looked at next, after a turn that `started` then and in which some file `came`."""
         now = time.monotonic()
-        if turn.everything:
+        if task.everything:
             self._scan_took_s = now - started
         if self._scan_at == 0.0:
             return  # it was asked for meanwhile, and may have missed what changed since it began
-        if turn.everything or "index" in self._problems:
+        if task.everything or "index" in self._errors:
             self._scan_at = now + self._pause()
-        elif "root" in self._problems:  # whether those files are gone or elsewhere is seen by looking there
+        elif "root" in self._errors:  # whether those files are gone or elsewhere is seen by looking there
             pause = self._pause() if not came else _BACK_AFTER * self._scan_took_s
-            self._scan_at = min(self._scan_at, now + (pause if turn.missed else 0))
+            self._scan_at = min(self._scan_at, now + (pause if task.missed else 0))
 
     def _pause(self) -> float:
         """Seconds until everything is looked at again."""
         soon = {"root": _ROOT_RETRY_S, "index": self._text_pause_s}
-        return min([self._options.reconcile_s, *(pause for part, pause in soon.items() if part in self._problems)])
+        return min([self._options.reconcile_s, *(pause for part, pause in soon.items() if part in self._errors)])
 
     def _patience(self) -> float:
         return max(0.0, min(self._scan_at - time.monotonic(), self._options.idle_s))
@@ -632,7 +621,7 @@ class FileIndexer:
                     continue
             try:
                 self.embed(self._stop)
-                self._error_log.log(self._problems)
+                self._error_log.log(self._errors)
                 with self._state:
                     self._backoff_s = self._retry_at = 0.0
             except Exception as error:
@@ -640,8 +629,8 @@ class FileIndexer:
                     return
                 if not isinstance(error, Unavailable):
                     logger.exception("embedding failed")
-                self._problems[EMBEDDINGS] = str(error)
-                self._error_log.log(self._problems)
+                self._errors[EMBEDDINGS] = str(error)
+                self._error_log.log(self._errors)
                 with self._state:
                     self._backoff_s = min(self._backoff_s * 2, BACKOFF_S[1]) or BACKOFF_S[0]
                     self._retry_at = time.monotonic() + self._backoff_s
@@ -650,4 +639,4 @@ class FileIndexer:
     def _may_embed(self) -> bool:
         if self._stop.is_set():
             return True
-        return self._lacking and not self._busy and self._scan_at != 0.0 and self._retry_at <= time.monotonic()
+        return self._pending and not self._busy and self._scan_at != 0.0 and self._retry_at <= time.monotonic()

@@ -24,7 +24,7 @@ from ..files.safe_open import is_unchanged
 from ..models import OUTDATED, Failure, Included, IndexReport, Progress, ReadResult, SourceFile
 from ..parsing.base import Reader, Scanner
 from ..storage.base import Catalog
-from .changes import FolderDiff, compare, really_gone
+from .changes import FolderDiff, compare, deleted_paths
 from .embedding import EmbedderPool, embedder_pool
 from .index_log import log_left_out
 from .workers import WorkerDied, WorkerPool
@@ -81,8 +81,8 @@ _BYTES_PER_MAIL = 1_000_000  # larger mails get more: attachments may be long do
 _READ_AHEAD = 4_000_000  # of files that are read while a batch is written: reading goes on meanwhile
 _LIMITS = "limits"  # kept by the catalog: those within which its failures failed
 _MAILS = frozenset({".eml", ".emlx", ".msg"})
-_MENDED_OUTSIDE = frozenset({"access", "replaced"})  # failures that leave no trace in the file when they are mended
-_MENDED_BY_LIMITS = _MENDED_OUTSIDE | {"timeout", "memory", "unreadable"}  # the last: of catalogs that knew no `access`
+_RETRY_EVERY_SCAN = frozenset({"access", "replaced"})  # failures whose cause can go without a change of the file
+_RETRY_WHEN_LIMITS_CHANGE = _RETRY_EVERY_SCAN | {"timeout", "memory", "unreadable"}
 _FILE_COST = 2_000  # bytes that even an empty file counts for
 _BATCH_CHARACTERS = 8_000_000  # of text held in memory before it is written
 
@@ -108,7 +108,7 @@ class Refresh:
     write: Callable[[Batch], int]  #: makes a batch true and returns the new generation
     pool: Callable[[], ReaderPool]
     keep_missing: Callable[[int, int, bool], bool]  #: (documents gone, documents known, all looked at) → keep them
-    away: Callable[[], str]  #: why the root isn't there; empty where it is
+    missing_reason: Callable[[], str]  #: why the root isn't there; empty where it is
     progress: Callable[[Progress], None]
     stopping: Callable[[], bool]
     limits: str = ""  #: of reading a file
@@ -139,25 +139,25 @@ class Refresh:
             return self._report  # news of an include root that no document includes
         known = self.catalog.known()
         self._batch.renewing = bool(scope.renew)
-        worth_it = _MENDED_BY_LIMITS if within != self.limits and scope.everything else _MENDED_OUTSIDE
-        retried = frozenset(path for path, failure in before.items() if failure.reason in worth_it)
+        retry_reasons = _RETRY_WHEN_LIMITS_CHANGE if within != self.limits and scope.everything else _RETRY_EVERY_SCAN
+        retried = frozenset(path for path, failure in before.items() if failure.reason in retry_reasons)
         again = scope.again | scope.refill | scope.renew
         diff, looked_at = self._look(replace(scope, again=again | retried), known, before)
-        diff.gone = really_gone(diff, self._paths.on_disk)
+        diff.deleted = deleted_paths(diff, self._paths.on_disk)
         if diff.touched:
             with self.catalog.transaction():
                 for source in diff.touched:
                     self.catalog.touch(source.file_path, source.size, source.mtime_ns)
-        gone = self._read(diff, known, scope)
+        deleted = self._read(diff, known, scope)
         if self.stopping():
-            gone = []  # what moved can't be told from what is gone
-        elif scope.everything or gone:
+            deleted = []  # what moved can't be told from what is gone
+        elif scope.everything or deleted:
             documents = sum(1 for row in known.values() if row[2])
-            if self.keep_missing(self._missing(gone), documents, scope.everything):
-                if unread := [path for path in gone if path in again]:
+            if self.keep_missing(self._missing(deleted), documents, scope.everything):
+                if unread := [path for path in deleted if path in again]:
                     self.catalog.outdate(unread)  # so that they are read once they are back
-                gone = []
-        self._batch.removed += gone
+                deleted = []
+        self._batch.removed += deleted
         self._flush()
         self._read_outdated()
         if scope.renew and not self.stopping():
@@ -168,7 +168,7 @@ class Refresh:
         took = (time.monotonic() - started) * 1000
         report = replace(
             self._report,
-            removed=self._report.removed + len(gone),
+            removed=self._report.removed + len(deleted),
             unchanged=diff.unchanged,
             failed=tuple(self._failures),
             skipped=tuple(diff.skipped),
@@ -226,7 +226,7 @@ class Refresh:
             ]
         looked_at.update(item.file_path for item in found)
         diff = compare(found, known, scope=looked_at, again=scope.again, doubted=doubted)
-        if diff.gone:
+        if diff.deleted:
             self.scanner.require_root()
         return diff, looked_at
 
@@ -241,9 +241,9 @@ class Refresh:
     def _relative(self, path: str) -> str:
         return os.path.relpath(path, self.root).replace(os.sep, "/")
 
-    def _missing(self, gone: Iterable[str]) -> int:
+    def _missing(self, deleted: Iterable[str]) -> int:
         """How many aren't there at all; the others are left out by a setting, on purpose."""
-        return sum(1 for path in gone if not os.path.lexists(self._paths.on_disk(path)))
+        return sum(1 for path in deleted if not os.path.lexists(self._paths.on_disk(path)))
 
     def _read_outdated(self) -> None:
         """Read again what this refresh made wrong: copies of mails that are gone, quotes of mails that have come."""
@@ -265,9 +265,9 @@ class Refresh:
 
     def _read(self, diff: FolderDiff, known: dict[str, tuple[int, int, str]], scope: Scope) -> list[str]:
         """Read and write what changed; returns what is gone after all that moved is accounted for."""
-        gone = dict.fromkeys(diff.gone)
+        deleted = dict.fromkeys(diff.deleted)
         places: dict[str, list[str]] = {}
-        for path in sorted(gone, reverse=True):
+        for path in sorted(deleted, reverse=True):
             places.setdefault(known[path][2], []).append(path)
         total = len(diff.to_read)
         started = time.monotonic()
@@ -283,7 +283,7 @@ class Refresh:
                     self._batch.refilled.append(result)
                 elif origins and (old is None or not old[2]):
                     origin = origins.pop()
-                    del gone[origin]
+                    del deleted[origin]
                     self._batch.moved.append((origin, source, result))
                     self._count(moved=1)
                 else:
@@ -297,7 +297,7 @@ class Refresh:
                 logger.warning("%s keeps its entries: %s", source.file_path, outcome)
             else:
                 held = old is not None and bool(old[2])
-                if held and (why := self.away()):  # with the root, not by itself
+                if held and (why := self.missing_reason()):  # with the root, not by itself
                     raise SourceError(why, reason="root")
                 self._failures.append(failure_of(source, outcome))
                 if held:  # what it said before, it says no more
@@ -307,7 +307,7 @@ class Refresh:
                 break
             if len(self._batch) >= (_BATCH if self._batches else _FIRST_BATCH) or self._characters > _BATCH_CHARACTERS:
                 self._flush()
-        return list(gone)
+        return list(deleted)
 
     def _outcomes(self, sources: list[SourceFile]) -> Iterator[tuple[SourceFile, ReadResult | BaseException]]:
         """Each file with what came of reading it. One that changed meanwhile is looked at and read again.
@@ -323,7 +323,7 @@ class Refresh:
             return min(pool.timeout_s(source), _SLICE_S * max(1.0, source.size / _BYTES_PER_SLICE))
 
         late: list[SourceFile] = []
-        for source, outcome in self._tried(sorted(sources, key=_is_large), pool, first_limit):
+        for source, outcome in self._retried(sorted(sources, key=_is_large), pool, first_limit):
             if isinstance(outcome, TimeoutError) and first_limit(source) < pool.timeout_s(source):
                 late.append(source)
             else:
@@ -331,16 +331,16 @@ class Refresh:
             self._flush_in_time()
         if late:
             self._flush()
-            yield from self._tried(late, pool, pool.timeout_s)
+            yield from self._retried(late, pool, pool.timeout_s)
 
-    def _tried(
+    def _retried(
         self, sources: list[SourceFile], pool: ReaderPool, timeout_s: Callable[[SourceFile], float]
     ) -> Iterator[tuple[SourceFile, ReadResult | BaseException]]:
         tries: dict[str, int] = {}
         queue = deque(sources)
         while queue:
-            turn, queue = list(queue), deque()
-            for source, outcome in pool.map(turn, timeout_s):
+            batch_sources, queue = list(queue), deque()
+            for source, outcome in pool.map(batch_sources, timeout_s):
                 tries[source.file_path] = tries.get(source.file_path, 0) + 1
                 if tries[source.file_path] >= _TRIES or (is_unchanged(source) and not isinstance(outcome, WorkerDied)):
                     yield source, outcome
@@ -377,13 +377,13 @@ class Refresh:
 
     def _list_failures(self, before: dict[str, Failure], looked_at: Collection[str] | None, diff: FolderDiff) -> None:
         """Keep what wasn't looked at and what failed before and is unchanged; the rest is as just found."""
-        kept = [
+        unchanged_failures = [
             failure
             for path, failure in before.items()
             if (looked_at is not None and path not in looked_at)
             or (failure.kind == "failed" and path in diff.still_failed)
         ]
-        now = {failure.file_path: failure for failure in (*kept, *diff.skipped, *self._failures)}
+        now = {failure.file_path: failure for failure in (*unchanged_failures, *diff.skipped, *self._failures)}
         now = {path: failure for path, failure in now.items() if failure.reason != "vanished"}
         self._failures = [failure for failure in now.values() if failure.kind == "failed"]
         if now != before and not self.stopping():
@@ -445,7 +445,7 @@ def reader_pool(
         memory_mb=memory_mb,
         nice=nice,
         cost=lambda source: source.size + _FILE_COST,
-        room=_READ_AHEAD,
+        max_ahead=_READ_AHEAD,
     )
 
 

@@ -56,9 +56,9 @@ class IgnoreRules:
         """Which ignore file leaves `relative` (a path below the root) out, else empty. The innermost rule decides."""
         for base, spec in reversed(self._layers):
             name = relative[len(base) :] + ("/" if folder else "")
-            verdict = spec.check_file(name).include
-            if verdict is not None:
-                return f"a rule of the ignore file in '{base or '.'}'" if verdict else ""
+            included = spec.check_file(name).include
+            if included is not None:
+                return f"a rule of the ignore file in '{base or '.'}'" if included else ""
         return ""
 
 

@@ -70,7 +70,7 @@ class IndexScheduler:
         self.indexer = indexer
         self.on_generation = listeners.add
         self.progress = indexer.progress
-        self.away = indexer.away
+        self.missing_reason = indexer.missing_reason
         self._catalog = catalog
         self._archive = archive
         self._make_watcher = watcher
@@ -87,7 +87,7 @@ class IndexScheduler:
         if self._leader is None:
             self._begin()
         else:
-            self._leader.start(self._lead, self._end, self.look_again)
+            self._leader.start(self._lead, self._end, self.rescan)
 
     def _lead(self) -> None:
         self._start_error = ""
@@ -180,22 +180,22 @@ class IndexScheduler:
         if not self._requested_elsewhere():
             self.indexer.changed(frozenset(paths))
 
-    def look_again(self) -> None:
+    def rescan(self) -> None:
         """Scan the whole folder soon, and try the model again."""
         if not self._requested_elsewhere():
             self.indexer.retry()
             self.indexer.scan_soon()
 
-    def problems(self) -> list[str]:
+    def errors(self) -> list[str]:
         """`part: sentence` of everything that doesn't work now."""
         found = [f"index: {self._start_error}"] if self._start_error else []
         if self._leader is not None and self._leader.problem:
             found.append(f"database: {self._leader.problem}")
         if not self._leads:
             return found
-        errors = self.indexer.problems()
+        errors = self.indexer.errors()
         found += [f"{part}: {sentence}" for part, sentence in errors.items()]
-        if "root" not in errors and self._watcher is not None and (unwatched := self._watcher.problem()):
+        if "root" not in errors and self._watcher is not None and (unwatched := self._watcher.error()):
             found.append(f"watcher: {unwatched} Changes are found by the periodic look at the folder.")
         return found
 
@@ -216,7 +216,7 @@ class IndexScheduler:
     @property
     def watching(self) -> bool:
         """Whether changes are being watched for."""
-        return self._watcher is not None and not self._watcher.problem()
+        return self._watcher is not None and not self._watcher.error()
 
     def check(self, repair: bool = False) -> CheckResponse:
         """Compare catalog, keyword index, vectors and folder with each other; with `repair`, fix what differs.
@@ -225,22 +225,22 @@ class IndexScheduler:
         documents are kept, which is a problem that no repair fixes. Raises `Unavailable` for a repair if another server
         indexes.
         """
-        problems, differences = self._catalog.verify(), []
+        errors, differences = self._catalog.verify(), []
         if repair:
             with self._on_demand():
-                if problems:
+                if errors:
                     self.indexer.rebuild()
-                    problems, differences = self._catalog.verify(), problems
+                    errors, differences = self._catalog.verify(), errors
                 differences += self.indexer.check(repair=True)
-            if missing := self.indexer.problems().get("root"):
-                problems = [*problems, missing]
+            if missing := self.indexer.errors().get("root"):
+                errors = [*errors, missing]
         else:
             differences += self.indexer.check()
         with self._catalog.read() as reader:
             count = reader.count()
         return CheckResponse(
-            ok=not problems and (repair or not differences),
-            problems=[*problems, *([] if repair else differences)],
+            ok=not errors and (repair or not differences),
+            problems=[*errors, *([] if repair else differences)],
             repaired=differences if repair else [],
             documents=count.documents,
             chunks=count.chunks,

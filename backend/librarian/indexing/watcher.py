@@ -80,7 +80,7 @@ class FileWatcher:
         self._retry_s = retry_s
         self._paths: set[str] = set()
         self._first = self._last = 0.0  # when the first and the last of them came
-        self._problem = self._note = ""
+        self._error = self._note = ""
         self._how: Literal["events", "polling", "off"] = "off"
         self._tried = threading.Event()
         self._stopping = threading.Event()
@@ -91,9 +91,9 @@ class FileWatcher:
         """How changes are noticed now."""
         return self._how
 
-    def problem(self) -> str:
+    def error(self) -> str:
         """Why nothing is noticed now, in a sentence; empty if all is well."""
-        return self._problem
+        return self._error
 
     def note(self) -> str:
         """Why the folder is polled although the kernel could report its changes, and what helps; else empty."""
@@ -132,7 +132,7 @@ class FileWatcher:
             except (OSError, RuntimeError) as error:  # the second: watchfiles cannot decode the name of a file
                 missing = isinstance(error, FileNotFoundError) and os.path.isdir(self._root)  # a folder just deleted
                 if isinstance(error, OSError) and not missing:
-                    self._problem = f"{self._root} can't be watched: {error.strerror or error}."
+                    self._error = f"{self._root} can't be watched: {error.strerror or error}."
                     self._how = "off"
                 self._tried.set()
                 self._report()
@@ -147,7 +147,7 @@ class FileWatcher:
         first = next(news, set())
         if again:
             self._add({self._root})  # for what happened while nothing was watched
-        self._problem = ""
+        self._error = ""
         self._tried.set()
         for changes in chain([first], news):
             renew = self._sort(changes, set(folders)) if changes else False
@@ -177,10 +177,10 @@ class FileWatcher:
             if self._polling is False or isinstance(error, FileNotFoundError):
                 raise
             reason = str(getattr(error, "strerror", "") or error).partition(" about ")[0].rstrip(".")
-            said = f"The whole folder is looked at every {self._poll_s:g} s: {reason}."
+            note = f"The whole folder is looked at every {self._poll_s:g} s: {reason}."
             if not self._note:
-                logger.warning("%s: %s", self._root, said)
-            self._note, self._how = f"{said} {_ALLOWANCE}", "polling"
+                logger.warning("%s: %s", self._root, note)
+            self._note, self._how = f"{note} {_ALLOWANCE}", "polling"
             yield from self._polled(folders, self._tick_s)
             return
         self._note, self._how = "", "events"
@@ -257,17 +257,17 @@ class FileWatchers:
         for watcher in self._watchers:
             watcher.stop()
 
-    def problem(self) -> str:
+    def error(self) -> str:
         """Why nothing is noticed in some of the folders, in sentences; empty if all is well."""
-        return _sentences(watcher.problem() for watcher in self._watchers)
+        return _sentences(watcher.error() for watcher in self._watchers)
 
     def note(self) -> str:
         """What the watchers note."""
         return _sentences(watcher.note() for watcher in self._watchers)
 
 
-def _sentences(said: Iterable[str]) -> str:
-    return " ".join(dict.fromkeys(filter(None, said)))
+def _sentences(note: Iterable[str]) -> str:
+    return " ".join(dict.fromkeys(filter(None, note)))
 
 
 def _folders_below(root: str) -> Iterator[str]:

@@ -68,7 +68,7 @@ class WorkerPool(Generic[T, R]):
         cores: int = os.cpu_count() or 1,
         prefetch: int = 4,
         cost: Callable[[T], int] = lambda _: 0,
-        room: int = 0,
+        max_ahead: int = 0,
         start_timeout_s: float = 120.0,
     ) -> None:
         self._factory = factory
@@ -77,7 +77,7 @@ class WorkerPool(Generic[T, R]):
         self._cores = cores
         self._ready = (factory, memory_mb, nice, start_timeout_s)
         self._window = max(1, processes * prefetch)
-        self._cost, self._room = cost, room
+        self._cost, self._max_ahead = cost, max_ahead
         self._inline: Callable[[T], R] | None = None
         self._busy = threading.Lock()
         self._pool: ProcessPool | None = None
@@ -143,7 +143,7 @@ class WorkerPool(Generic[T, R]):
 
         try:
             while True:
-                while len(tasks) < self._window or ahead < self._room:
+                while len(tasks) < self._window or ahead < self._max_ahead:
                     try:
                         item = next(source)
                     except StopIteration:

@@ -56,12 +56,12 @@ class IndexWriter:
         self,
         catalog: Catalog,
         lexical: KeywordIndex,
-        shelf: VectorSync,
+        vector_sync: VectorSync,
         fault: Callable[[str], None],
     ) -> None:
         self._catalog = catalog
         self._lexical = lexical
-        self._shelf = shelf
+        self._vector_sync = vector_sync
         self._fault = fault
         self._mails = EmailDeduplicator(catalog)
 
@@ -72,21 +72,21 @@ class IndexWriter:
         depend on its path.
         """
         change = self._sorted_out(batch)
-        settled = self._mails.settle(change.put, change.removed)
-        change.put = settled.put
+        resolution = self._mails.resolve(change.put, change.removed)
+        change.put = resolution.put
         with self._catalog.read() as reader:
             generation = reader.generation
         with self._at_once():
-            dropped = self._store(change, settled)
+            dropped = self._store(change, resolution)
             if batch.renewing and len(batch) == len(batch.refilled) and not (change.put or change.removed):
                 return generation  # only what is written anew at once leaves no deleted entries behind
             self._lexical.commit(generation + 1)
             self._fault("lexical commit")
             generation = self._catalog.bump()
         self._fault("bump")
-        self._shelf.delete(dropped)
+        self._vector_sync.delete(dropped)
         if change.relabelled:
-            self._shelf.relabel(change.relabelled)
+            self._vector_sync.relabel(change.relabelled)
         return generation
 
     def _sorted_out(self, batch: Batch) -> _Change:
@@ -125,10 +125,10 @@ class IndexWriter:
             change.removed += [path for path in paths if reader.members(path)]
         return change
 
-    def _store(self, change: _Change, settled: Resolution) -> list[int]:
+    def _store(self, change: _Change, resolution: Resolution) -> list[int]:
         """Bring a change into the catalog and the keyword index, not yet committed; the chunk ids that are gone."""
-        if settled.threads:
-            self._catalog.rethread(settled.threads)
+        if resolution.threads:
+            self._catalog.rethread(resolution.threads)
         dropped_docs: list[int] = []
         dropped_chunks: list[int] = []
         if change.removed:
@@ -141,18 +141,18 @@ class IndexWriter:
             dropped_chunks += one.dropped_chunk_ids
         for archive in change.archives:
             self._catalog.put_archive(archive.document)
-        if settled.withdrawn:
-            self._catalog.withdraw(settled.withdrawn)
-            dropped_chunks += settled.withdrawn
-        if settled.outdated:
-            self._catalog.outdate(sorted(settled.outdated))
+        if resolution.withdrawn:
+            self._catalog.withdraw(resolution.withdrawn)
+            dropped_chunks += resolution.withdrawn
+        if resolution.outdated:
+            self._catalog.outdate(sorted(resolution.outdated))
         self._fault("catalog put")
         self._lexical.delete([*dropped_docs, *(document.doc_id for document, _, _ in change.same)])
         for one, result in zip(stored, change.put, strict=True):
             self._index(one.doc_id, one.chunk_ids, result)
         for document, chunk_ids, result in change.same:
             self._index(document.doc_id, chunk_ids, result)
-        self._lexical.delete_chunks(settled.withdrawn)
+        self._lexical.delete_chunks(resolution.withdrawn)
         return dropped_chunks
 
     @contextmanager
@@ -284,7 +284,7 @@ class KeywordHits:
 
     missing: tuple[str, ...] = ()
     orphans: tuple[int, ...] = ()
-    foreign: bool = False  #: made for another catalog: none of its ids can be trusted
+    of_another_catalog: bool = False  #: made for another catalog: none of its ids can be trusted
     damage: str = ""  #: why its files can't be read
 
     def sentences(self) -> list[str]:
@@ -292,11 +292,11 @@ class KeywordHits:
         found = []
         if self.damage:
             found.append(f"{self.damage[:1].upper()}{self.damage[1:]}. It is made again.")
-        elif self.foreign:
+        elif self.of_another_catalog:
             found.append("The keyword index doesn't belong to this catalog and is made again.")
         if self.orphans:
             found.append(f"The keyword index holds {len(self.orphans):,} documents that are no more.")
-        if self.missing and not (self.foreign or self.damage):
+        if self.missing and not (self.of_another_catalog or self.damage):
             found.append(f"The keyword index lacks {len(self.missing):,} documents or holds other passages of them.")
         return found
 
@@ -305,7 +305,7 @@ def examine_lexical(catalog: Catalog, lexical: KeywordIndex) -> KeywordHits:
     """Compare; changes nothing."""
     with catalog.read() as reader:
         generation = reader.generation
-        passages = reader.passage_counts()
+        chunk_counts = reader.passage_counts()
     damage = lexical.damage
     held: Mapping[int, int] = {}
     if not damage:
@@ -315,16 +315,16 @@ def examine_lexical(catalog: Catalog, lexical: KeywordIndex) -> KeywordHits:
             if not lexical.damage:
                 raise
             damage = lexical.damage
-    with_entries = {doc_id for doc_id, (_, chunks) in passages.items() if chunks}
+    with_entries = {doc_id for doc_id, (_, chunks) in chunk_counts.items() if chunks}
     orphans = held.keys() - with_entries
     # A document with a wrong number of entries is read again like one without any: its old ones go then.
-    missing = {doc_id for doc_id in with_entries if held.get(doc_id, 0) != passages[doc_id][1]}
+    missing = {doc_id for doc_id in with_entries if held.get(doc_id, 0) != chunk_counts[doc_id][1]}
     # A commit carries the generation that the catalog reaches right after it, so at most one ahead is a mere kill.
-    foreign = lexical.generation > generation + 1
-    if foreign or damage:
+    of_another_catalog = lexical.generation > generation + 1
+    if of_another_catalog or damage:
         missing = with_entries
-    paths = tuple(sorted({passages[doc_id][0] for doc_id in missing}))
-    return KeywordHits(paths, tuple(sorted(orphans)), foreign, damage)
+    paths = tuple(sorted({chunk_counts[doc_id][0] for doc_id in missing}))
+    return KeywordHits(paths, tuple(sorted(orphans)), of_another_catalog, damage)
 
 
 def is_worn(lexical: KeywordIndex) -> bool:
@@ -334,7 +334,7 @@ def is_worn(lexical: KeywordIndex) -> bool:
 
 def repair_lexical(lexical: KeywordIndex, findings: KeywordHits, generation: int) -> None:
     """Delete what is too much; what is missing is left to a refresh that reads those files."""
-    if findings.foreign or findings.damage:
+    if findings.of_another_catalog or findings.damage:
         lexical.clear()
     elif findings.orphans:
         lexical.delete(findings.orphans)

@@ -63,8 +63,6 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, silen
                 mark.touch()
                 silenced.append(ident)
                 continue
-        if method == "ask":
-            writer.write(json.dumps({"jsonrpc": "2.0", "id": "q1", "method": "roots/list"}).encode() + b"\n")
         size = int((message.get("params") or {}).get("size", 0))
         result = {"method": method, "pid": os.getpid(), "seen": seen, "padding": "x" * size}
         answer = json.dumps({"jsonrpc": "2.0", "id": ident, "result": result}, separators=(",", ":"))

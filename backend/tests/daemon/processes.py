@@ -15,7 +15,7 @@ from typing import Any
 
 from librarian import __version__
 from librarian.daemon import address
-from librarian.daemon.handshake import Welcome, greet
+from librarian.daemon.handshake import DaemonInfo, greet
 
 BACKEND = Path(__file__).resolve().parents[2]
 ECHO = (sys.executable, str(Path(__file__).with_name("echo_keeper.py")))
@@ -44,7 +44,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
         pause.wait(0.005)
 
 
-def keeper_of(index: Path) -> Welcome | None:
+def keeper_of(index: Path) -> DaemonInfo | None:
     """Who answers at the address in the folder; None where nobody does."""
     where = address.read(index)
     if where is None:

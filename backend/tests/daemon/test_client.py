@@ -68,11 +68,11 @@ def test_a_keeper_that_somebody_uses_stays_and_the_others_hear_that_its_settings
     used = connect(with_settings(library, "old", monkeypatch), "mcp")
     notes: list[str] = []
     answer = call(with_settings(library, "new", monkeypatch), "search", on_note=notes.append)
-    assert answer["pid"] == used.welcome.pid
-    assert [f"kill {used.welcome.pid}" in note for note in notes] == [True]
+    assert answer["pid"] == used.info.pid
+    assert [f"kill {used.info.pid}" in note for note in notes] == [True]
     used.lines.close()
     until(lambda: unused(library), "its leaving")
-    assert call(library._replace(settings="new"), "search", on_note=notes.append)["pid"] != used.welcome.pid
+    assert call(library._replace(settings="new"), "search", on_note=notes.append)["pid"] != used.info.pid
     assert len(notes) == 1
 
 

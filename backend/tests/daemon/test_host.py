@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from librarian.daemon import address
-from librarian.daemon.handshake import FAREWELL, greet, hello
+from librarian.daemon.handshake import FAREWELL, client_handshake, greet
 from librarian.daemon.server import LONGEST_REQUEST, Host
 from librarian.errors import NotFound, SetupError
 
@@ -68,7 +68,7 @@ async def hosting(index: Path, **options: Any) -> AsyncIterator[Host]:
 async def connected(host: Host, kind: str, *, limit: int = 1 << 20) -> AsyncIterator[Streams]:
     reader, writer = await asyncio.open_unix_connection(host.address.path, limit=limit)
     try:
-        writer.write(hello(kind, "1.0"))
+        writer.write(client_handshake(kind, "1.0"))
         yield reader, writer
     finally:
         writer.transport.abort()  # a closed one would first send what nobody reads

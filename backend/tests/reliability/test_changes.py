@@ -122,11 +122,11 @@ def test_a_root_that_goes_and_comes_back_loses_nothing(watched: Library) -> None
     quiet(watched)
     watched.root.rename(watched.root.with_name("away"))
     watched.indexer.scan_soon()
-    until(lambda: "root" in watched.indexer.problems(), "the missing root")
+    until(lambda: "root" in watched.indexer.errors(), "the missing root")
     assert len(watched.find("tapir")) == 25
     watched.root.with_name("away").rename(watched.root)
     watched.indexer.scan_soon()
-    until(lambda: "root" not in watched.indexer.problems(), "the root")
+    until(lambda: "root" not in watched.indexer.errors(), "the root")
     quiet(watched)
 
 

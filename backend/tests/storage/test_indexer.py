@@ -344,7 +344,7 @@ class TestFailures:
 
         library.embedder = Picky()
         library.complete()
-        assert "1 passages can't be embedded" in library.indexer.problem()
+        assert "1 passages can't be embedded" in str(library.indexer.errors())
         assert library.nearest("requests with the help of ocelots") == "ray/serve/guide.md"
         assert library.indexer.embed() == 0
 
@@ -374,12 +374,13 @@ class TestVanished:
         many.root.rename(away)
         report = many.indexer.refresh()
         assert report.notes
-        assert many.indexer.state() == "degraded"
-        assert "root" in many.indexer.problems()
+        assert many.indexer.errors()
+        assert "root" in many.indexer.errors()
         assert len(many.documents()) == 33
         away.rename(many.root)
         assert many.indexer.refresh().unchanged == 33
-        assert many.indexer.state() == "ready"
+        assert many.indexer.errors() == {}
+        assert many.indexer.wait_until_ready(0)
         many.assert_whole()
 
     def test_a_root_that_is_gone_keeps_also_what_is_looked_at_by_its_path(self, many: Library) -> None:
@@ -388,28 +389,30 @@ class TestVanished:
         many.root.write_text("where a volume is mounted otherwise")
         report = many.indexer.refresh([str(many.root / "many" / "part" / "3.md"), str(many.root / "ray")])
         assert report.notes
-        assert "root" in many.indexer.problems()
+        assert "root" in many.indexer.errors()
         assert len(many.documents()) == 33
         many.root.unlink()
         away.rename(many.root)
         assert many.indexer.refresh().unchanged == 33
-        assert many.indexer.state() == "ready"
+        assert many.indexer.errors() == {}
+        assert many.indexer.wait_until_ready(0)
 
     def test_more_than_half_of_the_files_gone_at_once_are_kept_for_a_day(self, many: Library) -> None:
         shutil.rmtree(many.root / "many")
         for _ in range(2):
             assert many.indexer.refresh().removed == 0
-        assert "30 of 33 files are missing" in many.indexer.problem()
+        assert "30 of 33 files are missing" in str(many.indexer.errors())
         many.now += 24 * 3600 + 1
         assert many.indexer.refresh().removed == 30
-        assert many.indexer.problem() == ""
+        assert not many.indexer.errors()
         many.assert_whole()
 
     def test_prune_drops_what_is_missing_at_once(self, many: Library) -> None:
         shutil.rmtree(many.root / "many")
         assert many.indexer.refresh([str(many.root / "many")]).removed == 0
         assert many.indexer.prune().removed == 30
-        assert many.indexer.state() == "ready"
+        assert many.indexer.errors() == {}
+        assert many.indexer.wait_until_ready(0)
         many.assert_whole()
 
     def test_a_root_that_is_gone_is_kept_however_long_and_nothing_drops_it(self, many: Library) -> None:
@@ -419,8 +422,8 @@ class TestVanished:
             many.now += 24 * 3600 + 1
             report = look()
             assert report.removed == 0
-            assert report.notes == (many.indexer.problems()["root"],)
-            assert "Its documents are kept until it is back." in many.indexer.problem()
+            assert report.notes == (many.indexer.errors()["root"],)
+            assert "Its documents are kept until it is back." in str(many.indexer.errors())
         assert len(many.documents()) == 33
         away.rename(many.root)
         assert many.complete().changed == 33  # by the rebuild, which could read nothing then
@@ -440,12 +443,12 @@ class TestVanished:
         for _ in range(2):
             library.now += 24 * 3600 + 1
             assert library.indexer.refresh().removed == 0
-            assert "Nothing is mounted at" in library.indexer.problem()
+            assert "Nothing is mounted at" in str(library.indexer.errors())
         shutil.rmtree(library.root)
         away.rename(library.root)  # copied to the system's own disk, most of it
         (library.root / "ray" / "core" / "tasks.md").unlink()
         assert library.indexer.refresh().removed == 1
-        assert library.indexer.problem() == ""
+        assert not library.indexer.errors()
         library.assert_whole()
 
     def test_prune_drops_what_was_on_a_volume_that_will_not_be_back(
@@ -459,7 +462,7 @@ class TestVanished:
         library.root.mkdir()
         assert library.indexer.refresh().removed == 0
         assert library.indexer.prune().removed == 3
-        assert library.indexer.problem() == ""
+        assert not library.indexer.errors()
 
     def test_what_was_to_be_read_again_while_its_root_was_away_is_read_once_it_is_back(self, many: Library) -> None:
         class Stricter:
@@ -497,10 +500,10 @@ class TestVanished:
         report = many.indexer.refresh()
         assert (report.removed, report.failed) == (0, ())
         assert len(many.documents()) == 33
-        assert "can't be read" in many.indexer.problem()
+        assert "can't be read" in str(many.indexer.errors())
         away.rename(many.root)
         many.complete()
-        assert many.indexer.problem() == ""
+        assert not many.indexer.errors()
         many.assert_whole()
 
     def test_a_clock_that_was_ahead_shortens_no_grace(self, many: Library) -> None:
@@ -543,7 +546,7 @@ class TestVanished:
     def test_files_left_out_by_a_setting_are_not_missing(self, many: Library) -> None:
         (many.root / ".gitignore").write_text("many/\n")
         assert many.indexer.refresh().removed == 30
-        assert many.indexer.problem() == ""
+        assert not many.indexer.errors()
 
 
 class TestFingerprints:
@@ -672,7 +675,7 @@ def test_vectors_that_are_read_into_memory_are_told_of_until_all_are_there(
     def watched(*given: Any) -> Iterator[Any]:
         for batch in scan(*given):
             yield batch  # then it is in the store, or on its way into it
-            said.append(indexer.problems()["vectors"])
+            said.append(indexer.errors()["vectors"])
 
     monkeypatch.setattr(SqliteEmbeddingCache, "scan", watched)
     indexer.refresh()
@@ -681,7 +684,7 @@ def test_vectors_that_are_read_into_memory_are_told_of_until_all_are_there(
     assert len(there) == 3
     assert there == sorted(there)
     assert all(count <= place for place, count in enumerate(there))
-    assert indexer.problems() == {}
+    assert indexer.errors() == {}
 
 
 def test_many_changes_at_once_in_a_large_library_cost_no_pass_through_all_its_names_each(library: Library) -> None:
@@ -707,12 +710,12 @@ def test_while_the_store_that_answers_is_filled_anew_it_is_said_how_far_it_is(li
         name = "chroma"
 
         def upsert(self, *given: Any) -> None:
-            said.append(library.indexer.problems().get("vectors"))
+            said.append(library.indexer.errors().get("vectors"))
             super().upsert(*given)
 
     library.store_kept = {library.embedder.fingerprint: Emptied(int(library.embedder.fingerprint.split(";")[2]))}
     library.reopen().refresh()
     held = library.archive.count()
     assert said == [f"0 of {held} are in the vector store chroma so far; meaning finds among these."]
-    assert library.indexer.problems() == {}
+    assert library.indexer.errors() == {}
     library.assert_whole()

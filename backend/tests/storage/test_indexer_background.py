@@ -49,7 +49,8 @@ def test_it_indexes_embeds_and_follows_the_watcher(library: Library) -> None:
         indexer.start()
         indexer.start()
         assert indexer.wait_until_ready(PATIENCE_S)
-        assert indexer.state() == "ready"
+        assert indexer.errors() == {}
+        assert indexer.wait_until_ready(0)
         assert len(library.documents()) == 4
         assert indexer.last_indexed_at == library.now
         library.assert_whole()
@@ -85,7 +86,7 @@ def test_files_that_moved_are_not_missing_for_long(library: Library) -> None:
         (library.root / "ray").rename(library.root / "sun")
         indexer.changed(frozenset(str(library.root / path) for path in library.documents()))  # as a search notices it
         wait_for(lambda: {path[:4] for path in library.documents()} == {"sun/"})
-        wait_for(lambda: indexer.problem() == "")
+        wait_for(lambda: not indexer.errors())
     library.assert_whole()
 
 
@@ -101,10 +102,10 @@ def test_files_that_are_back_are_not_missing_until_the_next_look(
         away = library.root.with_name("away")
         (library.root / "ray").rename(away)
         indexer.changed(frozenset({str(library.root / "ray")}))
-        wait_for(lambda: "kept" in indexer.problem() and indexer._scan_at > time.monotonic() + PATIENCE_S)
+        wait_for(lambda: "kept" in str(indexer.errors()) and indexer._scan_at > time.monotonic() + PATIENCE_S)
         away.rename(library.root / "ray")
         indexer.changed(frozenset({str(library.root / "ray")}))
-        wait_for(lambda: indexer.problem() == "")
+        wait_for(lambda: not indexer.errors())
     assert len(library.documents()) == 30
     library.assert_whole()
 
@@ -172,13 +173,14 @@ def test_a_model_that_fails_is_said_and_tried_again(library: Library) -> None:
     indexer = library.indexer
     indexer.start()
     assert indexer.wait_until_ready(PATIENCE_S)
-    assert indexer.state() == "degraded"
-    assert "Fetch it" in indexer.problem()
+    assert indexer.errors()
+    assert "Fetch it" in str(indexer.errors())
     assert library.find("badgers")
     library.embedder.fail = None
     indexer.retry()
     assert indexer.wait_until_ready(PATIENCE_S)
-    assert indexer.state() == "ready"
+    assert indexer.errors() == {}
+    assert indexer.wait_until_ready(0)
     library.assert_whole()
 
 
@@ -199,11 +201,11 @@ def test_an_unexpected_error_is_said_and_the_next_look_repairs(library: Library)
     fill_the_disk(library)
     library.indexer.start()
     assert library.indexer.wait_until_ready(PATIENCE_S)
-    assert "disk full" in library.indexer.problem()
-    assert library.indexer.state() == "degraded"
+    assert "disk full" in str(library.indexer.errors())
+    assert library.indexer.errors()
     library.fault_at = ""
     library.indexer.scan_soon()
-    wait_for(lambda: library.indexer.problem() == "")
+    wait_for(lambda: not library.indexer.errors())
     assert library.indexer.wait_until_ready(PATIENCE_S)
     library.assert_whole()
 
@@ -216,10 +218,10 @@ def test_once_text_can_be_written_again_embedding_is_tried_at_once_too(library: 
         assert indexer.wait_until_ready(PATIENCE_S)
         library.fault_at = "lexical commit"
         indexer.changed(frozenset({str(library.write("ray/core/0.md", "# Zero\n\nabout ocelots\n"))}))
-        wait_for(lambda: {"index", "embeddings"} <= indexer.problems().keys())
+        wait_for(lambda: {"index", "embeddings"} <= indexer.errors().keys())
         library.fault_at, library.embedder.fail = "", None
         indexer.scan_soon()
-        wait_for(lambda: indexer.problem() == "")
+        wait_for(lambda: not indexer.errors())
         assert indexer.wait_until_ready(PATIENCE_S)
     library.assert_whole()
 
@@ -231,10 +233,10 @@ def test_what_could_not_be_written_is_made_up_for_by_itself(library: Library) ->
         assert indexer.wait_until_ready(PATIENCE_S)
         library.fault_at = "lexical commit"
         indexer.changed(frozenset({str(library.write("ray/core/0.md", "# Zero\n\nabout ocelots\n"))}))
-        wait_for(lambda: "index" in indexer.problems())
+        wait_for(lambda: "index" in indexer.errors())
         library.fault_at = ""
         wait_for(lambda: library.find("ocelots") == {"ray/core/0.md"})
-        wait_for(lambda: indexer.problem() == "")
+        wait_for(lambda: not indexer.errors())
         assert indexer.wait_until_ready(PATIENCE_S)
     library.assert_whole()
 
@@ -244,7 +246,7 @@ def test_what_fails_again_and_again_is_tried_ever_more_seldom(library: Library) 
     library.fault_at = "lexical commit"
     library.indexer.start()
     wait_for(lambda: library.indexer._text_pause_s >= 4)
-    assert "disk full" in library.indexer.problem()
+    assert "disk full" in str(library.indexer.errors())
 
 
 def test_a_look_that_was_asked_for_and_failed_is_made_up_for_by_itself(library: Library) -> None:
@@ -282,12 +284,12 @@ def test_a_folder_that_cannot_be_watched_is_said_for_as_long_as_that_is_so(
             wait_for(lambda: not upkeep.watching)
             upkeep.notice([str(library.root)])  # what is found otherwise makes the watcher no better
             assert upkeep.wait_until_idle(PATIENCE_S)
-            assert upkeep.problems() == [
+            assert upkeep.errors() == [
                 f"watcher: {library.root} can't be watched: no space left for watches."
                 " Changes are found by the periodic look at the folder."
             ]
             patched.undo()
-            wait_for(lambda: upkeep.watching and upkeep.problems() == [])
+            wait_for(lambda: upkeep.watching and upkeep.errors() == [])
         finally:
             upkeep.close()
 
@@ -305,7 +307,7 @@ def test_news_go_before_embedding(library: Library) -> None:
     library.indexer.start()
     assert under_way.wait(PATIENCE_S)
     assert library.indexer.progress().phase == "embedding"
-    assert library.indexer.state() == "indexing"
+    assert not library.indexer.wait_until_ready(0)
     library.indexer.changed(frozenset({str(library.write("ray/core/0.md", "# Zero\n\nabout ocelots\n"))}))
     wait_for(lambda: library.find("ocelots") == {"ray/core/0.md"})
     go_on.set()

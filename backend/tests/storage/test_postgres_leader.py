@@ -197,7 +197,7 @@ def test_a_leader_that_cannot_begin_releases_the_lock_and_requests_it_again(
     monkeypatch.setattr(shared.indexer, "start", sometimes)
     try:
         shared.upkeep.start()
-        until(lambda: len(tries) > 1 and not shared.upkeep.problems())
+        until(lambda: len(tries) > 1 and not shared.upkeep.errors())
         assert shared.upkeep.wait_until_idle(PATIENCE_S)
         until(lambda: shared.catalog.columns().documents == 1)
     finally:
@@ -249,7 +249,7 @@ def test_the_health_of_a_library_whose_database_is_known_to_be_silent_waits_for_
         assert library.health().documents == 1
         try:
             own.stop()
-            until(lambda: any(reason.startswith("database: ") for reason in library._parts.indexing.problems()))
+            until(lambda: any(reason.startswith("database: ") for reason in library._parts.indexing.errors()))
             monkeypatch.setattr(Database, "snapshot", lambda _: asked.append("in vain"))
             health = library.health()
             assert (health.status, asked) == ("degraded", [])
@@ -289,7 +289,7 @@ def test_a_restart_of_the_database_is_told_once_and_overcome(tmp_path: Path, cap
     finally:
         own.start()
     try:
-        until(lambda: shared.leader.leading and not shared.upkeep.problems())
+        until(lambda: shared.leader.leading and not shared.upkeep.errors())
         assert sum("waiting for the database" in record.message for record in caplog.records) == 1
         assert not [record for record in caplog.records if record.name.startswith("psycopg")]
         assert shared.lexical.search(query, selection, 5).ids

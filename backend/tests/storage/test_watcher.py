@@ -121,10 +121,10 @@ def test_a_root_that_goes_is_said_and_watched_again_when_it_is_back(
     away = root.with_name("away")
     root.rename(away)
     told.until(root)
-    wait_for(lambda: watcher.problem() == f"{root} can't be watched: No such file or directory.")
+    wait_for(lambda: watcher.error() == f"{root} can't be watched: No such file or directory.")
     away.rename(root)
     told.until(root)
-    wait_for(lambda: not watcher.problem() and watcher.how != "off")
+    wait_for(lambda: not watcher.error() and watcher.how != "off")
     path = root / "ray" / "core" / "new.md"
     path.write_text("new")
     told.until(path)
@@ -214,11 +214,11 @@ def test_names_that_are_not_utf8_are_noticed(root: Path, told: Reported) -> None
 def test_a_root_that_is_not_there_yet_is_watched_once_it_is(tmp_path: Path, told: Reported) -> None:
     root = tmp_path / "later"
     with FileWatcher(root, told.batches.put, debounce_ms=20, retry_s=0.05) as watcher:
-        assert watcher.problem()
+        assert watcher.error()
         assert watcher.how == "off"
         root.mkdir()
         told.until(root)
-        assert watcher.problem() == ""
+        assert watcher.error() == ""
 
 
 def test_a_burst_is_told_once_when_it_is_quiet(root: Path, told: Reported) -> None:
@@ -283,7 +283,7 @@ def test_a_used_up_allowance_of_watches_means_polling(
         (root / "b.md").write_text("b")
         told.until(root / "b.md")
     with FileWatcher(root, told.batches.put, polling=False) as watcher:
-        assert "limit" in watcher.problem()
+        assert "limit" in watcher.error()
         assert watcher.note() == ""
 
 

@@ -134,7 +134,7 @@ def test_no_more_items_are_taken_ahead_than_agreed(cost: int, room: int, ahead: 
             taken.append(n)
             yield n
 
-    with WorkerPool(make_work, 1, timeout_s=60, prefetch=3, cost=lambda _: cost, room=room) as pool:
+    with WorkerPool(make_work, 1, timeout_s=60, prefetch=3, cost=lambda _: cost, max_ahead=room) as pool:
         results = pool.map(source())
         for done in range(1, 11):
             next(results)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from librarian.daemon.banner import typed, welcome
+from librarian.daemon.banner import banner, typed
 from librarian.settings import Settings
 
 
@@ -39,7 +39,7 @@ def test_the_command_is_told_by_its_name_where_that_runs_this_installation(progr
 
 
 def test_every_door_and_notice_has_its_line(tmp_path: Path) -> None:
-    said = welcome(Settings.load(None, overrides={"docs.root_path": tmp_path}), "http://127.0.0.1:1").splitlines()
+    said = banner(Settings.load(None, overrides={"docs.root_path": tmp_path}), "http://127.0.0.1:1").splitlines()
     assert str(tmp_path) in said[0]
     assert [line.split()[0] for line in said[1:5]] == ["page", "MCP", "health", "connect"]
 
@@ -55,7 +55,7 @@ def test_a_command_as_it_is_told_connects_the_library_that_is_served(
 
     def told(config: str | None = None, **named: Path) -> str:
         overrides = {key.replace("__", "."): path for key, path in named.items()}
-        return welcome(Settings.load(config, overrides=overrides), "http://127.0.0.1:1").splitlines()[4]
+        return banner(Settings.load(config, overrides=overrides), "http://127.0.0.1:1").splitlines()[4]
 
     assert " connect claude-code | " in told()
     assert f" connect --root '{tmp_path}/my docs' claude-code | " in told(docs__root_path=tmp_path / "my docs")
@@ -89,7 +89,7 @@ def test_that_other_users_reach_a_server_without_token_is_said_where_there_are_a
 
     def notes(**named: object) -> list[str]:
         overrides = {"docs.root_path": tmp_path} | {key.replace("__", "."): value for key, value in named.items()}
-        lines = welcome(Settings.load(None, overrides=overrides), "http://127.0.0.1:1").splitlines()
+        lines = banner(Settings.load(None, overrides=overrides), "http://127.0.0.1:1").splitlines()
         return [line for line in lines if "MCP_AUTH_TOKEN" in line]
 
     assert bool(notes()) == noted
@@ -101,7 +101,7 @@ def test_a_layout_that_other_commands_would_not_know_is_said_to_be_the_servers_a
 ) -> None:
     def notes(**named: object) -> list[str]:
         overrides = {"docs.root_path": tmp_path} | {key.replace("__", "."): value for key, value in named.items()}
-        lines = welcome(Settings.load(None, overrides=overrides), "http://127.0.0.1:1").splitlines()
+        lines = banner(Settings.load(None, overrides=overrides), "http://127.0.0.1:1").splitlines()
         return [line for line in lines if line.startswith("  note")]
 
     monkeypatch.setattr(pwd, "getpwall", list)
