@@ -17,7 +17,7 @@ def notes(languages: dict[str, int], model: str | None) -> list[str]:
     tallies = {"document": SimpleNamespace(languages=languages), "email": SimpleNamespace(languages={})}
     columns = SimpleNamespace(languages=lambda: tuple(languages), tally=tallies.__getitem__)
     parts: Any = SimpleNamespace(
-        embedder=SimpleNamespace(peek=lambda: loaded), catalog=SimpleNamespace(columns=lambda: columns)
+        embedder=SimpleNamespace(loaded=lambda: loaded), catalog=SimpleNamespace(columns=lambda: columns)
     )
     return StatusReport(parts)._language_notes()
 
