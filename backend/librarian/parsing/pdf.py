@@ -89,8 +89,6 @@ class PdfParser:
             builder.notes.append(f"no text layer on {_pages(pictures)}")
         if garbled := [number for number, page in enumerate(pages, 1) if page.unreadable > page.readable]:
             builder.notes.append(f"the fonts don't say which characters stand on {_pages(garbled)}")
-        if cut_off := [number for number, page in enumerate(pages, 1) if page.cut_off]:
-            builder.notes.append(f"words beyond the page's edges are left out on {_pages(cut_off)}")
         if broken:
             builder.notes.append(f"{_pages(broken)} can't be read")
         if count > _MAX_PAGES:
@@ -118,16 +116,9 @@ def _page(pdf: pypdfium2.PdfDocument, number: int) -> tuple[Page, bool | None]:
     try:
         text_page = page.get_textpage()
         try:
-            found = list(_words(text_page, page.get_height(), page.get_bbox()))
-            # Notes of printers, and the other page of a spread. A page all of whose words lie outside is misdescribed.
-            shown = [word for word in found if word[2]] or found
-            upright: list[Word] = []
-            turned: list[str] = []
-            for word, is_upright, _ in shown:
-                if is_upright:
-                    upright.append(word)
-                else:
-                    turned.append(word.text)
+            found = list(_words(text_page, page.get_height()))
+            upright = [word for word, is_upright in found if is_upright]
+            turned = [word.text for word, is_upright in found if not is_upright]
             characters = "".join([*(word.text for word in upright), *turned])
             if not characters.isascii() and (leftward := len(_LEFTWARD.findall(characters))):
                 upright = _directed(upright, 2 * leftward > len(_LETTER.findall(characters)))
@@ -138,7 +129,6 @@ def _page(pdf: pypdfium2.PdfDocument, number: int) -> tuple[Page, bool | None]:
                 list(_remarks(page)),
                 len(characters) - unreadable,
                 unreadable,
-                len(found) - len(shown),
             )
             return read, raw.FPDFPage_CountObjects(page) > 0
         finally:
@@ -192,10 +182,8 @@ def _entry(annotation: Any, key: bytes) -> str:
     return one_line(buffer.raw[: max(0, length - 2)].decode("utf-16-le", "replace"))
 
 
-def _words(
-    text_page: Any, height: float, edges: tuple[float, float, float, float]
-) -> Iterator[tuple[Word, bool, bool]]:
-    """The words of a page in the order of its instructions, whether each is upright, and whether it is on the page."""
+def _words(text_page: Any, height: float) -> Iterator[tuple[Word, bool]]:
+    """The words of a page in the order of its instructions, and whether each is upright."""
     import pypdfium2.raw as raw
 
     count = text_page.count_chars()
@@ -233,13 +221,7 @@ def _words(
                 mono=looks[1],
             ),
             abs(raw.FPDFText_GetCharAngle(text_page, begin)) % 6.28 < _UPRIGHT,
-            _is_within(edges, first.left, last.right, first.bottom, first.top),
         )
-
-
-def _is_within(edges: tuple[float, float, float, float], left: float, right: float, bottom: float, top: float) -> bool:
-    """Whether the middle of a box lies within a page's edges: left, bottom, right, top."""
-    return edges[0] <= (left + right) / 2 <= edges[2] and edges[1] <= (bottom + top) / 2 <= edges[3]
 
 
 def _joined(text: str) -> str:

@@ -47,7 +47,6 @@ class Page:
     remarks: list[str] = field(default_factory=list)
     readable: int = 0  #: characters
     unreadable: int = 0  #: characters of which their fonts don't say which they are
-    cut_off: int = 0  #: words beyond the page's edges, which no reader sees
 
     @property
     def is_empty(self) -> bool:

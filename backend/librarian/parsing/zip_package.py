@@ -85,11 +85,6 @@ def office_file(data: bytes, name: str) -> Iterator[io.BytesIO]:
         yield package.rewritten()
 
 
-def unchanged(part: str, content: bytes) -> bytes:
-    """For `ZipPackage.rewritten`."""
-    return content
-
-
 class ZipPackage:
     """The parts of an archive by name, whatever the case of its letters."""
 
@@ -102,10 +97,6 @@ class ZipPackage:
 
     def __contains__(self, target: str) -> bool:
         return target.lower() in self._infos
-
-    def names(self) -> list[str]:
-        """The names of all parts."""
-        return [_plain(info.filename) for info in self._infos.values()]
 
     def open(self, target: str) -> io.RawIOBase:
         """A part as a stream. Raises KeyError where there is none."""
@@ -150,10 +141,10 @@ class ZipPackage:
             found[relation.get("Id") or ""] = ((relation.get("Type") or "").rsplit("/", 1)[-1], target, external)
         return found
 
-    def rewritten(self, change: Callable[[str, bytes], bytes] = unchanged) -> io.BytesIO:
+    def rewritten(self, change: Callable[[str, bytes], bytes] | None = None) -> io.BytesIO:
         """The archive without pictures, in the transitional form, with the relations and types that libraries need.
 
-        `change` gives the new content of a part.
+        `change` gives the new content of a part from its name and content.
 
         Relations to parts that are missing are left out, and types follow from relations, so that templates, files
         with macros and files with small faults are opened like any other.
@@ -178,7 +169,7 @@ class ZipPackage:
                         content = part.read()
                     if name.endswith(".xml"):
                         content = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", content)
-                    archive.writestr(written, change(written, content))
+                    archive.writestr(written, change(written, content) if change else content)
             overrides = "".join(
                 f'<Override PartName={quoteattr(f"/{part}")} ContentType="{type_}"/>' for part, type_ in types.items()
             )

@@ -101,19 +101,6 @@ def test_running_heads_and_page_numbers_are_left_out(parse: Parse) -> None:
     assert all(f"Page{n}" in doc.text for n in range(1, 6))
 
 
-def test_words_beyond_the_edges_of_a_page_are_left_out_and_noted(parse: Parse) -> None:
-    page = [(72.0, 700.0, 10.0, 1, "What a reader sees."), (30.0, 800.0, 10.0, 1, "Job 4711, ok to print")]
-    spread = [(72.0, 700.0, 10.0, 1, "The left page of a spread."), (684.0, 700.0, 10.0, 1, "Its right page.")]
-    doc = parse(pdf([page, spread]), "acme/auth/print.pdf")
-    assert doc.text == "What a reader sees.\n\nThe left page of a spread."
-    assert doc.notes == ("words beyond the page's edges are left out on 2 pages (1, 2)",)
-
-
-def test_a_page_that_tells_its_edges_wrong_is_read_all_the_same(parse: Parse) -> None:
-    doc = parse(pdf([[(72.0, 900.0, 10.0, 1, "All of it lies above.")]]), "acme/auth/print.pdf")
-    assert (doc.text, doc.notes) == ("All of it lies above.", ())
-
-
 def test_tables_lists_and_code_are_told_from_prose(parse: Parse) -> None:
     page: list[Run] = [
         (72, 740, 14, 2, "Settings"),

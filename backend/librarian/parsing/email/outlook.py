@@ -44,13 +44,8 @@ _LONG_FILE_NAME, _FILE_NAME, _CONTENT_TYPE, _DATA = 0x3707, 0x3704, 0x370E, 0x37
 
 _FILE_TIME_START = datetime(1601, 1, 1, tzinfo=UTC)
 _UTF_16 = 1200
-#: Code pages by number, where it isn't in the name of the character set.
-_CHARSETS = {
-    932: "shift_jis", 936: "gb18030", 949: "cp949", 950: "big5", _UTF_16: "utf-16-le", 10000: "macintosh",
-    20127: "us-ascii", 20866: "koi8-r", 20932: "euc-jp", 21866: "koi8-u", 38598: "iso-8859-8-i", 50220: "iso-2022-jp",
-    50221: "iso-2022-jp", 50222: "iso-2022-jp", 51932: "euc-jp", 51936: "gb18030", 51949: "euc-kr", 54936: "gb18030",
-    65000: "utf-7", 65001: "utf-8",
-}  # fmt: skip
+#: Code pages whose usual names stand for fewer characters, or for none that Python knows.
+_SUPERSETS = {936: "gb18030", 949: "cp949", 950: "big5", 51936: "gb18030", 38598: "iso-8859-8-i"}
 _HEADER = re.compile(r"^([!-9;-~]{1,70})[ \t]*:[^\n]*(?:\n[ \t][^\n]*)*\n?", re.M)
 _OF_MIME = re.compile(r"content-|mime-version$", re.I)
 _KIND = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,100}")
@@ -157,18 +152,20 @@ class _Properties:
     def _code_page(self) -> str:
         """That of narrow texts; some programs name UTF-16, which those never are."""
         pages = (self.number(_CODE_PAGE), self.number(_INTERNET_CODE_PAGE))
-        return next(filter(None, (charset_of(page) for page in pages if page != _UTF_16)), "")
+        return next(filter(None, (_charset_of(page) for page in pages if page != _UTF_16)), "")
 
 
-def charset_of(page: int) -> str:
-    """A Windows code page's character set; empty where it has no name.
+def _charset_of(page: int) -> str:
+    """A code page's character set; empty where it has no name."""
+    from oxmsg.domain.encodings import encoding_from_codepage
+    from oxmsg.domain.model import UnrecognizedCodePageError, UnsupportedEncodingError
 
-    >>> charset_of(28605), charset_of(1252)
-    ('iso-8859-15', 'windows-1252')
-    """
-    if 28591 <= page <= 28606:
-        return f"iso-8859-{page - 28590}"
-    return _CHARSETS.get(page) or (f"windows-{page}" if 1250 <= page <= 1258 or page == 874 else "")
+    if page in _SUPERSETS:
+        return _SUPERSETS[page]
+    try:
+        return encoding_from_codepage(page)
+    except (UnrecognizedCodePageError, UnsupportedEncodingError):
+        return ""
 
 
 def _mime(item: _Properties, depth: int) -> bytes:
@@ -230,7 +227,7 @@ def _alternatives(item: _Properties) -> bytes:
     if plain := item.text(_BODY):
         found.append(_part("text/plain; charset=utf-8", plain.encode("utf-8", "replace")))
     if markup := item.binary(_HTML):
-        charset = charset_of(item.number(_INTERNET_CODE_PAGE)) or item.charset
+        charset = _charset_of(item.number(_INTERNET_CODE_PAGE)) or item.charset
         found.append(_part(f'text/html; charset="{charset}"', markup))
     elif words := item.text(_HTML):
         found.append(_part("text/html; charset=utf-8", words.encode("utf-8", "replace")))
