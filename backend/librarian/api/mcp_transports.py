@@ -31,9 +31,8 @@ from ..text.sanitizing import visible
 from .calls import Calls
 from .lazy_mcp import MESSAGES
 from .library_handle import LibraryHandle
-from .mcp import Connection, Handlers
+from .mcp import Connection, Handlers, build_tools
 from .request_sanitizing import RequestSanitizer, replace_lone_surrogates, without_id
-from .tools import build_tools
 
 if TYPE_CHECKING:
     from ..library import Librarian

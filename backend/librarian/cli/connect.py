@@ -45,9 +45,22 @@ class Host:
     title: str
     path: Callable[[Path, Path], Path]  #: (home, working directory) → configuration file
     section: str
-    entry: Callable[[Server], Mapping[str, Any]]
+    url_key: str = ""  #: key of a server's address; empty where the host starts stdio servers only
+    variable: str = ""  #: how the host writes the environment variable of the token
+    typed: bool = False  #: whether an entry names its transport
     toml: bool = False
     after: str = "Restart it to see the tools."
+
+    def entry(self, server: Server) -> dict[str, Any]:
+        """The host's entry for a server. Raises `CallerError` where it takes no address."""
+        if not server.url:
+            kind = {"type": "stdio"} if self.typed else {}
+            return {**kind, "command": server.command[0], "args": list(server.command[1:])}
+        if not self.url_key:
+            raise CallerError(f"{self.title} starts stdio servers only.", hint="Leave --http out.")
+        headers = {"headers": {"Authorization": f"Bearer {self.variable}"}}
+        token = {"bearer_token_env_var": TOKEN} if self.toml else headers
+        return {**({"type": "http"} if self.typed else {}), self.url_key: server.url, **(token if server.token else {})}
 
 
 def _desktop_path(home: Path, _: Path) -> Path:
@@ -55,69 +68,40 @@ def _desktop_path(home: Path, _: Path) -> Path:
     return home / folder / "claude_desktop_config.json"
 
 
-def _command(server: Server) -> dict[str, Any]:
-    return {"command": server.command[0], "args": list(server.command[1:])}
-
-
-def _desktop_entry(server: Server) -> Mapping[str, Any]:
-    if server.url:
-        raise CallerError("Claude Desktop starts stdio servers only.", hint="Leave --http out.")
-    return _command(server)
-
-
-def _typed_entry(variable: str) -> Callable[[Server], Mapping[str, Any]]:
-    """An entry with its type spelt out; `variable` is how the host writes an environment variable."""
-
-    def entry(server: Server) -> Mapping[str, Any]:
-        if not server.url:
-            return {"type": "stdio", **_command(server)}
-        return {"type": "http", "url": server.url, **_headers(server, variable)}
-
-    return entry
-
-
-def _headers(server: Server, variable: str) -> dict[str, Any]:
-    return {"headers": {"Authorization": f"Bearer {variable}"}} if server.token else {}
-
-
-def _cursor_entry(server: Server) -> Mapping[str, Any]:
-    return {"url": server.url, **_headers(server, f"${{env:{TOKEN}}}")} if server.url else _command(server)
-
-
-def _gemini_entry(server: Server) -> Mapping[str, Any]:
-    return {"httpUrl": server.url, **_headers(server, f"${TOKEN}")} if server.url else _command(server)
-
-
-def _codex_entry(server: Server) -> Mapping[str, Any]:
-    token = {"bearer_token_env_var": TOKEN} if server.token else {}
-    return {"url": server.url, **token} if server.url else _command(server)
-
-
 HOSTS = {
     host.name: host
     for host in (
-        Host("claude-desktop", "Claude Desktop", _desktop_path, "mcpServers", _desktop_entry),
+        Host("claude-desktop", "Claude Desktop", _desktop_path, "mcpServers"),
         Host(
             "claude-code",
             "Claude Code",
             lambda home, cwd: cwd / ".mcp.json",
             "mcpServers",
-            _typed_entry(f"${{{TOKEN}}}"),
+            "url",
+            f"${{{TOKEN}}}",
+            typed=True,
             after="Start it in this folder; it asks once whether to use the server.",
         ),
-        Host("cursor", "Cursor", lambda home, cwd: home / ".cursor" / "mcp.json", "mcpServers", _cursor_entry),
+        Host("cursor", "Cursor", lambda home, cwd: home / ".cursor/mcp.json", "mcpServers", "url", f"${{env:{TOKEN}}}"),
         Host(
             "vscode",
             "VS Code",
-            lambda home, cwd: cwd / ".vscode" / "mcp.json",
+            lambda home, cwd: cwd / ".vscode/mcp.json",
             "servers",
-            _typed_entry(f"${{env:{TOKEN}}}"),
+            "url",
+            f"${{env:{TOKEN}}}",
+            typed=True,
             after="Open this folder and start the server where VS Code offers it.",
         ),
+        Host("codex", "Codex", lambda home, cwd: home / ".codex/config.toml", "mcp_servers", "url", toml=True),
         Host(
-            "codex", "Codex", lambda home, cwd: home / ".codex" / "config.toml", "mcp_servers", _codex_entry, toml=True
+            "gemini",
+            "Gemini CLI",
+            lambda home, cwd: home / ".gemini/settings.json",
+            "mcpServers",
+            "httpUrl",
+            f"${TOKEN}",
         ),
-        Host("gemini", "Gemini CLI", lambda home, cwd: home / ".gemini" / "settings.json", "mcpServers", _gemini_entry),
     )
 }
 """All hosts by the name that `librarian connect` takes."""

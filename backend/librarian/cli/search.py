@@ -10,7 +10,7 @@ import typer
 
 from ..errors import NOTHING_FOUND, CallerError
 from ..models import Mode
-from . import crawl, index, models, rendering  # noqa: F401  (they add their commands)
+from . import crawl, index, rendering  # noqa: F401  (they add their commands)
 from .application import ASK, Target, app
 
 __all__ = ["app"]

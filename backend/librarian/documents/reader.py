@@ -165,28 +165,20 @@ def _plain(heading: str) -> str:
 
 def _below(document: Document, path: str) -> int | None:
     """Index of the heading at the end of a path in lower case: `parent > child`, or with `›` as answers write it."""
-    texts = [heading.text.lower() for heading in document.headings]
-    last = re.split(" [>›] ", path)[-1].strip()
-    ends = [(index, text) for index, text in enumerate(texts) if text and path.endswith(text)]  # it may hold a sign too
-    ends += [(index, last) for index in _named(document.headings, last, by=addresses.anchor)]
-    for index, end in ends:
-        above = path.removesuffix(end).rstrip()
-        names = [document.title, *_above(document.headings, index)]
-        if above.endswith((" >", " ›")) and _leads_through(above[:-2].strip(), [name.lower() for name in names]):
+    wanted = _steps(path)
+    for index, heading in enumerate(document.headings):
+        own = _steps(heading.text)  # it may hold a sign too
+        parents, end = wanted[: -len(own)], wanted[-len(own) :]
+        same = end == own or [*map(addresses.anchor, end)] == [*map(addresses.anchor, own)] != [""]
+        names = [document.title, *_above(document.headings, index)] if same and parents else []
+        above = iter([step for name in names for step in _steps(name)])
+        if names and all(parent in above for parent in parents):  # in this order; some may be left out
             return index
     return None
 
 
-def _leads_through(path: str, names: Sequence[str]) -> bool:
-    """Whether a path is made of these names in their order; some may be left out."""
-    for name in names:
-        if path.startswith(name):
-            rest = path[len(name) :].lstrip()
-            if not rest:
-                return True
-            if rest.startswith(("> ", "› ")):
-                path = rest[2:].lstrip()
-    return False
+def _steps(path: str) -> list[str]:
+    return [step.strip() for step in re.split(" [>›] ", path.lower())]
 
 
 #: An id as authors write it: `{#it}`, `<a id="it">`, `.. _it:`, `[[it]]`, `[#it]`.

@@ -45,7 +45,7 @@ def conversation(
         emails.append(mail)
     if max_chars:
         emails[0] = emails[0].model_copy(update={"body": _cut(emails[0].body, max_chars, emails[0].file_path)})
-        most = _share([len(text) for mail in emails for text in mail.quoted], max_chars // 2)
+        most = max_chars // 2 // max(1, sum(len(mail.quoted) for mail in emails))
         emails = [
             mail.model_copy(update={"quoted": [_cut(text, most, mail.file_path) for text in mail.quoted]})
             for mail in emails
@@ -87,21 +87,6 @@ def _length(mail: schemas.ThreadEmail) -> int:
     named = (*mail.to, *mail.cc, *(item.filename for item in mail.attachments))
     alone = (mail.sender, mail.subject, mail.message_id, mail.file_path, mail.body)
     return HEAD + sum(map(len, alone)) + sum(len(name) + 2 for name in named)
-
-
-def _share(lengths: Sequence[int], limit: int) -> int:
-    """The most that each may have so that all together have `room`: short ones leave theirs to the others.
-
-    >>> _share([10, 500, 300], 410), _share([10, 20], 100)
-    (200, 90)
-    """
-    share = limit
-    for place, length in enumerate(sorted(lengths)):
-        share = limit // (len(lengths) - place)
-        if length > share:
-            break
-        limit -= length
-    return share
 
 
 def _cut(text: str, most: int, file_path: str) -> str:

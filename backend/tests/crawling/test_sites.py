@@ -21,8 +21,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from librarian.api.mcp import build_tools
 from librarian.api.model_text import render
-from librarian.api.tools import build_tools
 from librarian.cli import main
 from librarian.crawling import digest
 from librarian.crawling import pages as page_files

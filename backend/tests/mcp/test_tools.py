@@ -16,8 +16,8 @@ import pytest
 
 from librarian import schemas
 from librarian.api.library_handle import LibraryHandle
+from librarian.api.mcp import build_tools, links_of
 from librarian.api.model_text import render
-from librarian.api.tools import build_tools, links_of
 from librarian.errors import SetupError
 from librarian.models import Attachment
 from librarian.schemas import TOOLSETS, ResultLimits, output_schema
