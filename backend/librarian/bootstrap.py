@@ -8,13 +8,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 from urllib.parse import urlsplit
 
 from . import __version__
-from .crawling.pages import chosen_models, other_model_note
 from .crawling.sites import Sites
 from .documents.dependencies import Dependencies, LibraryOptions
 from .embeddings.base import Embedder, Reranker
@@ -22,7 +21,7 @@ from .embeddings.cross_encoder import CachedReranker, full_name, load_reranker
 from .embeddings.embedder_spec import EmbedderOrder, wrong_dimension
 from .embeddings.loading import AnsweringModel, Provider, RetryingModel
 from .embeddings.model_files import ModelStore, state_of
-from .embeddings.model_table import canonical, dimension_of, spec_of
+from .embeddings.model_table import dimension_of, spec_of
 from .embeddings.query_cache import CachedEmbedder, QueryEmbeddings
 from .errors import LibrarianError, SetupError, Unavailable
 from .evaluation.service import EvaluationService
@@ -627,7 +626,6 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         rewriter=rewriting is not None,
         adapted=lambda: adapter_training.in_use,
     )
-    ignored_models = cache(partial(_ignored_models, settings))
     warming = _Warming(embedder) if embedder is not None else None
     return Dependencies(
         options=library_options(settings, held.names, held.rescued),
@@ -652,7 +650,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         questions=QuestionLog(settings.index.path / "questions.jsonl", enabled=settings.analytics.enabled),
         language_model=rewriting,
         keyword_damage=lambda: held.lexical.damage,
-        notes=lambda: (*background_learning.notes(), *keeping.notes(), *ignored_models()),
+        notes=lambda: (*background_learning.notes(), *keeping.notes()),
         learning=background_learning,
         reranker=reranker if settings.search.reranker == "cross-encoder" else None,
         start=partial(_start, keeping, warming, rewriting, background_learning),
@@ -785,16 +783,6 @@ def _generation(catalog: Catalog) -> int:
 def _embedded(catalog: Catalog, model: str) -> int:
     with catalog.read() as reading:
         return reading.count(model).embedded_chunks
-
-
-def _ignored_models(settings: Settings) -> list[str]:
-    """A note for each crawled project whose crawl asked for another embedding model than the library's."""
-    model = canonical(settings.embeddings.model)
-    return [
-        other_model_note(project, asked)
-        for project, asked in chosen_models(settings.index.path).items()
-        if canonical(asked) != model
-    ]
 
 
 def _complete(catalog: Catalog, settings: Settings, indexer: FileIndexer) -> bool:

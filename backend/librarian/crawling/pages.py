@@ -11,7 +11,6 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -206,7 +205,6 @@ class CrawlState:
     finished_at: str = ""
     embedding_model: str = ""  #: of the library when it was first crawled
     embedding_dimension: int = 0
-    model_chosen: bool = False  #: an earlier version let the project choose that model; it has no effect now
     group_by: str = ""
     records: dict[str, Record] = field(default_factory=dict)
     queue: list[tuple[str, int]] = field(default_factory=list)
@@ -261,25 +259,6 @@ def state_path(index: Path, project: str) -> Path:
 def projects(index: Path) -> Iterator[str]:
     """The projects that have been crawled, by name."""
     yield from sorted(path.stem for path in (index / FOLDER).glob("*.json"))
-
-
-def chosen_models(index: Path) -> dict[str, str]:
-    """Project → the embedding model that its crawl asked for; states that can't be read are left out."""
-    found: dict[str, str] = {}
-    for project in projects(index):
-        with suppress(Damaged):
-            state = CrawlState.load(state_path(index, project))
-            if state is not None and state.model_chosen and state.embedding_model:
-                found[project] = state.embedding_model
-    return found
-
-
-def other_model_note(project: str, model: str) -> str:
-    """The sentence that says that a project's own embedding model is ignored."""
-    return (
-        f"The project {project} asks for the embedding model {model}, which is ignored: a library has one model. "
-        "Crawl it into another library, with its own root and index, to use that model."
-    )
 
 
 def remove_project(root: Path, index: Path, project: str) -> int:

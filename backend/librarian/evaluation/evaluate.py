@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from .judgments import JudgedQuery
 from .metrics import MEASURES, interval, percentile, randomisation
@@ -40,27 +40,21 @@ def evaluate(questions: Sequence[JudgedQuery], search: Search, modes: Sequence[s
     """A report per mode, in the order given; differences and p are against the first."""
     reports: list[ModeReport] = []
     for mode in modes:
-        values: dict[str, list[float]] = {name: [] for name in MEASURES}
+        rankings: list[list[str]] = []
         took: list[float] = []
         for question in questions:
             started = time.perf_counter()
             found = search(question.text, mode)
             took.append((time.perf_counter() - started) * 1000)
-            ranked = list(dict.fromkeys(found))
-            for name, measure in MEASURES.items():
-                values[name].append(measure(ranked, question.grades))
-        first = reports[0] if reports else None
-        measures = {name: _measured(own, first.per_query[name] if first else None) for name, own in values.items()}
-        reports.append(
-            ModeReport(
-                mode,
-                len(questions),
-                measures,
-                percentile(took, 0.5),
-                percentile(took, 0.95),
-                {name: tuple(own) for name, own in values.items()},
-            )
-        )
+            rankings.append(list(dict.fromkeys(found)))
+        values = {
+            name: tuple(measure(ranked, one.grades) for ranked, one in zip(rankings, questions, strict=True))
+            for name, measure in MEASURES.items()
+        }
+        first = reports[0].per_query if reports else {}
+        measures = {name: _measured(own, first.get(name)) for name, own in values.items()}
+        p50, p95 = (percentile(took, share) for share in (0.5, 0.95))
+        reports.append(ModeReport(mode, len(questions), measures, p50, p95, values))
     return reports
 
 
@@ -93,10 +87,7 @@ def as_dict(reports: Sequence[ModeReport]) -> dict[str, object]:
         "questions": reports[0].questions if reports else 0,
         "modes": {
             report.mode: {
-                **{
-                    name: {"mean": m.mean, "low": m.low, "high": m.high, "difference": m.difference, "p": m.p}
-                    for name, m in report.measures.items()
-                },
+                **{name: asdict(measured) for name, measured in report.measures.items()},
                 "p50_ms": report.p50_ms,
                 "p95_ms": report.p95_ms,
             }

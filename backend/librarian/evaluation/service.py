@@ -12,7 +12,7 @@ from .. import schemas
 from ..errors import CallerError
 from ..files.paths import name_of
 from ..library import Librarian
-from ..models import Deadline, Document
+from ..models import Deadline
 from ..search.context import OFF
 from ..storage.base import Catalog
 from ..tuning import own_questions
@@ -28,33 +28,16 @@ FOUND = 50  #: passages that hold as many mails
 UNASKED = "the language model was asked nothing: --llm has it rewrite the questions, as it does others"
 
 
-class _Shortfalls:
-    """What is to be told of the answers that were measured: where they aren't the mode's own."""
-
-    def __init__(self) -> None:
-        self._mode = ""
-        self._others: Counter[str] = Counter()
-
-    def begins(self, mode: str) -> bool:
-        """Whether another mode is asked than before."""
-        before, self._mode = self._mode, mode
-        return before != mode
-
-    def note(self, page: schemas.SearchResponse | schemas.EmailSearchResponse) -> None:
-        """Remember a question's first page."""
-        asked = page.requested_mode
-        retriever = getattr(page.retrievers, asked, None)  # hybrid and auto have none
-        whys = list(page.degraded)
-        if not whys and retriever is not None and retriever.status != "ok":
-            whys = [retriever.reason]
-        if page.mode != asked != "auto":
-            whys = [f"answered in mode {page.mode}", *(why for why in whys if why != OFF.reason)]
-        if whys and asked != "keyword":  # words never miss anything
-            self._others[": ".join([asked, *whys])] += 1
-
-    def notes(self, questions: int) -> list[str]:
-        """A sentence for each kind, and how many questions it holds for; the ten most frequent."""
-        return [f"{what} ({count} of {questions} questions)" for what, count in self._others.most_common(10)]
+def _shortfall(page: schemas.SearchResponse | schemas.EmailSearchResponse) -> str:
+    """How the answer differs from what its mode promises; empty where it doesn't."""
+    asked = page.requested_mode
+    retriever = getattr(page.retrievers, asked, None)  # hybrid and auto have none
+    reasons = list(page.degraded)
+    if not reasons and retriever is not None and retriever.status != "ok":
+        reasons = [retriever.reason]
+    if page.mode != asked != "auto":
+        reasons = [f"answered in mode {page.mode}", *(reason for reason in reasons if reason != OFF.reason)]
+    return ": ".join([asked, *reasons]) if reasons and asked != "keyword" else ""  # keywords are always complete
 
 
 class EvaluationService:
@@ -98,85 +81,88 @@ class EvaluationService:
         questions = self._own() if own else []
         by_itself = Judgments([one.judged for one in questions], [self._about(questions)])
         given = by_itself if own else self._read(queries, qrels)
-        mails, strange = self._told(given.questions)
-        asking = {question.judged.text: question for question in questions}
-        shortfalls = _Shortfalls()
+        mails, notes = self._mail_questions(given.questions)
+        by_text = {question.judged.text: question for question in questions}
+        shortfalls: Counter[str] = Counter()
+        running = ""
 
         def search(text: str, mode: Any) -> Sequence[str]:
+            nonlocal running
             deadline.check()
-            if shortfalls.begins(mode):
-                library.clear_cache()  # what a mode takes is to be measured, not what memory takes
-            ask = library.search_emails if text in mails else library.search
-            limit: dict[str, Any] = (
-                {"max_per_thread": 0} if text in mails else {"max_per_document": 1, "include_weak": True}
-            )
+            if mode != running:
+                library.clear_cache()  # so that no mode is timed with the cache of another
+                running = mode
+            question, is_mail = by_text.get(text), text in mails
+            ask = library.search_emails if is_mail else library.search
+            limit: dict[str, Any] = {"max_per_thread": 0} if is_mail else {"max_per_document": 1, "include_weak": True}
+            further = len(question.ignored) + len(question.editions) if question is not None else 0
+            wanted = FOUND if is_mail else SEEN + further
             found: list[str] = []
             offset: int | None = 0
-            own = asking.get(text)
-            further = len(own.ignored) + len(own.editions) if own is not None else 0
-            wanted = FOUND if text in mails else SEEN + further
             while offset is not None and len(found) < wanted:
                 page = ask(
                     text, deadline=deadline, mode=mode, product=product, offset=offset,
                     max_results=min(wanted, self._most), brief=True, **limit,
                 )  # fmt: skip
-                if not offset:
-                    shortfalls.note(page)
+                if not offset and (shortfall := _shortfall(page)):
+                    shortfalls[shortfall] += 1
                 found += [result.file_path for result in page.results]
                 offset = page.next_offset
-            return own.pages_of(found) if own is not None else found
+            return question.pages_of(found) if question is not None else found
 
         answer = as_dict(evaluate(given.questions, search, asked))
-        unasked = [UNASKED] if self._rewriter and not llm and {*asked} & {"hybrid", "rerank", "hyde", "auto"} else []
-        return {**answer, "notes": [*given.notes, *strange, *unasked, *shortfalls.notes(len(given.questions))]}
+        if self._rewriter and not llm and {*asked} & {"hybrid", "rerank", "hyde", "auto"}:
+            notes.append(UNASKED)
+        total = len(given.questions)
+        notes += [f"{what} ({count} of {total} questions)" for what, count in shortfalls.most_common(10)]
+        return {**answer, "notes": [*given.notes, *notes]}
 
     def _read(self, queries: str, qrels: str) -> Judgments:
         """Judgments from files, their paths as the library spells them."""
         given = read(Path(queries), Path(qrels))
+        names: dict[str, str] = {}
         with self._catalog.read() as reader:
-
-            def spelled(path: str) -> str:
+            for path in {path for question in given.questions for path in question.grades}:
                 usual = name_of(path).replace("\\", "/").removeprefix("./")
-                known = (reader.document_by_path(one, text=False) is not None for one in (path, usual))
-                return usual if list(known) == [False, True] else path
-
-            paths = {path for question in given.questions for path in question.grades}
-            names = {path: spelled(path) for path in paths}
+                known = [reader.document_by_path(one, text=False) is not None for one in (path, usual)]
+                names[path] = usual if known == [False, True] else path
         questions = [
             replace(question, grades={names[path]: grade for path, grade in question.grades.items()})
             for question in given.questions
         ]
         return replace(given, questions=questions)
 
-    def _told(self, judged: Sequence[JudgedQuery]) -> tuple[frozenset[str], list[str]]:
+    def _mail_questions(self, judged: Sequence[JudgedQuery]) -> tuple[frozenset[str], list[str]]:
         """Questions whose answers are mails alone, and notes about relevant files that no search can find."""
-        wanted = {path for question in judged for path, grade in question.grades.items() if grade > 0}
+        answers = {one.text: {path for path, grade in one.grades.items() if grade > 0} for one in judged}
+        wanted = sorted(set().union(*answers.values()))
         with self._catalog.read() as reader:
-            found = {path: reader.document_by_path(path, text=False) for path in sorted(wanted)}
-        kinds = {path: stored.document.kind for path, stored in found.items() if stored is not None}
-        mails = {path for path, kind in kinds.items() if kind == "email"}
+            found = {path: reader.document_by_path(path, text=False) for path in wanted}
+        mails = {path for path, stored in found.items() if stored is not None and stored.document.kind == "email"}
         missing = [path for path, stored in found.items() if stored is None]
+        only = frozenset(text for text, paths in answers.items() if paths <= mails)
+        mixed = sum(bool(paths & mails) for text, paths in answers.items() if text not in only)
         notes = []
         if missing:
             notes.append(
                 f"{len(missing)} of {len(wanted)} relevant files aren't in the index, for example {missing[0]!r}"
             )
-        answers = {one.text: {path for path, grade in one.grades.items() if grade > 0} for one in judged}
-        of_mails = frozenset(text for text, paths in answers.items() if paths <= mails)
-        mixed = [text for text, paths in answers.items() if paths & mails and text not in of_mails]
-        if of_mails:
-            notes.append(f"asked of the mails, since mails alone answer them: {len(of_mails)} questions")
+        if only:
+            notes.append(f"asked of the mails, since mails alone answer them: {len(only)} questions")
         if mixed:
-            notes.append(f"with mails among their answers, which no search of documents finds: {len(mixed)} questions")
-        return of_mails, notes
+            notes.append(f"with mails among their answers, which no search of documents finds: {mixed} questions")
+        return only, notes
 
     def _own(self) -> list[OwnQuestion]:
         """Link texts, and headings where there are few of them. Raises `CallerError` where there are neither."""
-        documents = self._documents()
-        questions = own_questions.sample(self._untaught(own_questions.of_links(documents)), QUESTIONS_AT_MOST)
+        with self._catalog.read() as reader:
+            ids = [stored.doc_id for stored in reader.iter_documents()]
+            documents = [stored.document for stored in reader.documents(ids, text=True).values()]
+        held_out = own_questions.untaught if self._adapted() else list
+        questions = own_questions.sample(held_out(own_questions.of_links(documents)), QUESTIONS_AT_MOST)
         if len(questions) < FEWEST_LINKS:
             asked = {question.judged.text.lower() for question in questions}
-            headings = self._untaught(own_questions.of_headings(documents))
+            headings = held_out(own_questions.of_headings(documents))
             further = [one for one in headings if one.judged.text.lower() not in asked]
             questions += own_questions.sample(further, QUESTIONS_AT_MOST - len(questions))
         if not questions:
@@ -188,13 +174,5 @@ class EvaluationService:
 
     def _about(self, questions: Sequence[OwnQuestion]) -> str:
         links = sum(question.source == "links" for question in questions)
-        told = f"{links} link texts and {len(questions) - links} headings as questions"
-        return f"{told}, of pages held out when questions were adapted to the library" if self._adapted() else told
-
-    def _untaught(self, own: list[OwnQuestion]) -> list[OwnQuestion]:
-        return own_questions.untaught(own) if self._adapted() else own
-
-    def _documents(self) -> list[Document]:
-        with self._catalog.read() as reader:
-            ids = [stored.doc_id for stored in reader.iter_documents()]
-            return [stored.document for stored in reader.documents(ids, text=True).values()]
+        note = f"{links} link texts and {len(questions) - links} headings as questions"
+        return f"{note}, of pages held out when questions were adapted to the library" if self._adapted() else note

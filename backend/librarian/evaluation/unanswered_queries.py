@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,13 +26,9 @@ class QuestionLog:
 
     def __init__(self, path: Path, *, enabled: bool = False) -> None:
         self._path = path
+        self._older = path.with_name(f"{path.name}.1")
         self._enabled = enabled
         self._lock = threading.Lock()
-
-    @property
-    def enabled(self) -> bool:
-        """Whether questions are kept."""
-        return self._enabled
 
     def note(self, query: str, results: int, answerable: str, product: str | None) -> None:
         """Keep one question. A full disk loses the note, not the answer."""
@@ -51,13 +48,11 @@ class QuestionLog:
 
     def gaps(self, limit: int) -> GapsResponse:
         """Questions (any case) whose last answer was empty or unlikely to help, most often asked first."""
+        times: Counter[str] = Counter()
         last: dict[str, dict[str, object]] = {}
-        times: dict[str, int] = {}
-        total = 0
         for line in self._lines():
-            total += 1
-            key = " ".join(str(line.get("query", "")).lower().split())
-            times[key] = times.get(key, 0) + 1
+            key = " ".join(str(line["query"]).lower().split())
+            times[key] += 1
             last[key] = line
         gaps = [
             GapItem(
@@ -70,7 +65,7 @@ class QuestionLog:
             if not line.get("results") or line.get("answerable") == "unlikely"
         ]
         gaps.sort(key=lambda gap: (-gap.times, gap.results, gap.query))
-        return GapsResponse(enabled=self._enabled, questions=total, gaps=gaps[:limit])
+        return GapsResponse(enabled=self._enabled, questions=times.total(), gaps=gaps[:limit])
 
     def _cut(self) -> bool:
         """Whether the last line has no end, as a kill leaves it: what is added would be lost with it."""
@@ -78,10 +73,6 @@ class QuestionLog:
             end = file.seek(0, os.SEEK_END)
             file.seek(max(0, end - 1))
             return end > 0 and file.read(1) != b"\n"
-
-    @property
-    def _older(self) -> Path:
-        return self._path.with_name(f"{self._path.name}.1")
 
     def _lines(self) -> Iterator[dict[str, object]]:
         for path in (self._older, self._path):
