@@ -25,7 +25,7 @@ from .embeddings.model_table import dimension_of, spec_of
 from .embeddings.query_cache import CachedEmbedder, QueryEmbeddings
 from .errors import LibrarianError, SetupError, Unavailable
 from .evaluation.service import EvaluationService
-from .evaluation.unanswered_queries import QuestionLog
+from .evaluation.unanswered_queries import QueryLog
 from .files.owned_folder import claim_index, require_own
 from .indexing.chroma_worker import ChildStore
 from .indexing.indexer import FileIndexer
@@ -647,7 +647,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         evaluate=evaluation_service,
         registry=Registry(RegistryFiles(catalog, settings.docs.root_path).entities, embedder, held.archive),
         sites=Sites(catalog, cached.search),
-        questions=QuestionLog(settings.index.path / "questions.jsonl", enabled=settings.analytics.enabled),
+        questions=QueryLog(settings.index.path / "questions.jsonl", enabled=settings.analytics.enabled),
         language_model=rewriting,
         keyword_damage=lambda: held.lexical.damage,
         notes=lambda: (*background_learning.notes(), *keeping.notes()),

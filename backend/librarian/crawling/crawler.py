@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 MOST_WITHIN = 16  #: pages visited within each other, as canonical addresses and equal texts lead
 MOST_SITEMAPS = 50
-GONE = frozenset({301, 308, 404, 410})  #: the page isn't here any more; any other status may pass
+REMOVED_STATUSES = frozenset({301, 308, 404, 410})  #: the page isn't here any more; any other status may pass
 GIVEN_UP_AFTER = 3  #: failures of the language model in a row
 
 Summarize = Callable[[str, str], str]  #: title and Markdown → a summary; raises `Unavailable`
@@ -125,7 +125,7 @@ class Frontier:
         self._queries: Counter[str] = Counter()
         self.queue: deque[tuple[str, int]] = deque()
         self.queued: set[str] = set()
-        self.variants: dict[str, str] = {}  #: page key → the same page as Markdown
+        self.markdown_urls: dict[str, str] = {}  #: page key → the same page as Markdown
         self.sources: Counter[str] = Counter()
         self.robots = site_maps.Robots()
         self.scope = urls.Scope.of(state.root_url)
@@ -201,7 +201,7 @@ class Frontier:
                 if section and section.lower() != "optional":
                     self._state.categories.setdefault(key, [section])
                 if url.endswith((".md", ".mdx", ".markdown")):
-                    self.variants[key] = url
+                    self.markdown_urls[key] = url
                 self.add(url, 1, "llms.txt")
 
     def refused(self, url: str) -> str:
@@ -273,7 +273,7 @@ class Crawler:
         self._state = self._load_state(url)
         self._report = CrawlReport(project, self._state.root_url, project)
         self._failed_summaries = 0  # in a row
-        self._foreign: set[str] = set()  # files in the project's folder that no crawl made
+        self._not_crawled: set[str] = set()  # files in the project's folder that no crawl made
         self._unsaved: dict[str, str] = {}  # address → file written, but not recorded, before a kill
         self._waiting: list[str] = []  # pages being visited, each for the sake of the one before
         self._keys: dict[str, str] = {}  # page key → the address that has the file
@@ -416,7 +416,7 @@ class Crawler:
             if source and urls.page_key(source).startswith(site):
                 self._unsaved[source] = path
             else:
-                self._foreign.add(path)
+                self._not_crawled.add(path)
 
     # -- one page ------------------------------------------------------------------------------------------------------
 
@@ -447,7 +447,9 @@ class Crawler:
             record.round, record.problem, record.failed = state.round, "", False
             self._report.unchanged += 1
         elif not fetched.ok:
-            self._fail(url, record, fetched.problem or f"status {fetched.status}", keep=fetched.status not in GONE)
+            self._fail(
+                url, record, fetched.problem or f"status {fetched.status}", keep=fetched.status not in REMOVED_STATUSES
+            )
         else:
             target = fetched.url
             if target != url:
@@ -503,7 +505,7 @@ class Crawler:
 
     def _as_offered(self, url: str, page: WebPage) -> str:
         """The page's own Markdown, where the site offers it."""
-        offered = page.markdown_url or self._frontier.variants.get(urls.page_key(url), "")
+        offered = page.markdown_url or self._frontier.markdown_urls.get(urls.page_key(url), "")
         if not offered or offered == url or self._frontier.refused(offered):
             return ""
         fetched = self._fetcher.get(offered, within=self._frontier.refused)
@@ -575,11 +577,11 @@ class Crawler:
         """The page's file: the one it has, unless its category has changed or somebody put another file there."""
         file = before.file
         if file and (self._root / file).is_file() and not page_files.is_crawled(self._root / file):
-            self._foreign.add(file)
+            self._not_crawled.add(file)
         elif file and before.category == category:
             return file
         ours = [record.file for record in self._state.records.values() if record.file and record is not before]
-        taken = {*self._foreign, *ours, *self._unsaved.values()} - {self._unsaved.pop(url, "")}
+        taken = {*self._not_crawled, *ours, *self._unsaved.values()} - {self._unsaved.pop(url, "")}
         segments, query = self._frontier.scope.below(url), urlsplit(url).query
         return page_files.place(self._project, category, segments, query, taken)
 

@@ -11,9 +11,8 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from ..errors import CallerError, Damaged, NotFound
@@ -190,9 +189,6 @@ class Record:
     failed: bool = False  #: the page couldn't be had, which the round's report says
 
 
-_RECORD = tuple(field.name for field in fields(Record))
-
-
 @dataclass(slots=True)
 class CrawlState:
     """A project's crawl. `queue` holds (address, depth) still to be looked at in this round."""
@@ -221,12 +217,11 @@ class CrawlState:
         """Write it whole or not at all."""
         claim_index(path.parent.parent)
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        fields_ = {field.name: getattr(self, field.name) for field in fields(self)}
-        records = {
-            url: {name: value for name in _RECORD if (value := getattr(record, name)) not in ("", [], False)}
-            for url, record in self.records.items()
+        data = {"format": _FORMAT, **asdict(self)}
+        data["records"] = {
+            url: {name: value for name, value in record.items() if value not in ("", [], False)}
+            for url, record in data["records"].items()
         }
-        data: dict[str, Any] = {"format": _FORMAT, **fields_, "records": records}
         write_whole(path, json.dumps(data, ensure_ascii=False))
 
     @classmethod

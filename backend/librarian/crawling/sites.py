@@ -56,7 +56,7 @@ class Sites:
         self._lock = threading.Lock()
         self._known: tuple[int, dict[str, _Entry]] = (-1, {})
 
-    def search_doc(self, query: Query, category: str | None, limit: int, budget: Deadline) -> SiteSearchResponse:
+    def search_doc(self, query: Query, category: str | None, limit: int, deadline: Deadline) -> SiteSearchResponse:
         """The best `limit` documents, each with the sections that match. `query.filters.product` is the project."""
         entries = self._entries()
         chosen = list(_within(entries.values(), query.filters.product, category))
@@ -73,7 +73,7 @@ class Sites:
                 max_results=min(MOST_HITS, limit * (each + 1)),
                 max_per_document=each,
             ),
-            budget,
+            deadline,
         )
         groups: dict[str, list[Hit]] = {}
         for hit in outcome.hits:

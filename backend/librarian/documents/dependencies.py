@@ -12,7 +12,7 @@ from ..models import Deadline, Hit, Mode, Query, SearchOutcome, StoredChunk, Sto
 if TYPE_CHECKING:
     from ..crawling.sites import Sites
     from ..embeddings.base import Embedder, LazyModel, Reranker
-    from ..evaluation.unanswered_queries import QuestionLog
+    from ..evaluation.unanswered_queries import QueryLog
     from ..indexing.scheduler import IndexScheduler
     from ..registry.search import Registry
     from ..schemas import CheckResponse
@@ -82,7 +82,7 @@ class Dependencies:
     evaluate: Evaluate
     registry: Registry
     sites: Sites
-    questions: QuestionLog
+    questions: QueryLog
     language_model: QueryExpansion | None
     start: Callable[[], None]
     close: Callable[[], None]

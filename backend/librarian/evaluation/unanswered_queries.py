@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 MOST_BYTES = 5 * 1024 * 1024  #: the file is begun anew then; the one before is kept
 
 
-class QuestionLog:
+class QueryLog:
     """A file of JSON lines: time, question, number of results, whether they seem to answer, product.
 
     Where it isn't enabled nothing is written, and `gaps` shows what was kept earlier.

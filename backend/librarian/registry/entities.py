@@ -145,8 +145,8 @@ def _tools(data: Mapping[str, Any]) -> Iterator[ToolCard]:
         if isinstance(item, dict) and (name := _text(item.get("name")) or _text(item.get("tool_name"))):
             schema: dict[str, Any] = next((item[key] for key in _SCHEMAS if isinstance(item.get(key), dict)), {})
             parsed = item.get("parsed_description")  # a docstring, as gateways take it apart
-            said = _text(parsed.get("main")) if isinstance(parsed, dict) else ""
-            yield ToolCard(name, _text(item.get("description")) or said, schema)
+            summary = _text(parsed.get("main")) if isinstance(parsed, dict) else ""
+            yield ToolCard(name, _text(item.get("description")) or summary, schema)
 
 
 def _agent(data: Mapping[str, Any]) -> Entity | None:

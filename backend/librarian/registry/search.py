@@ -92,7 +92,7 @@ def is_named(entity: Entity, query: str) -> bool:
 logger = logging.getLogger(__name__)
 
 LEAST_CANDIDATES = 50
-BATCH = 32  #: texts embedded between two looks at the budget
+BATCH = 32  #: texts embedded between two looks at the deadline
 
 
 class Registry:
@@ -113,7 +113,9 @@ class Registry:
         self._cache = cache
         self._embedded: tuple[tuple[Entity, ...], str, tuple[Vectors, ...]] | None = None
 
-    def search(self, query: str, entity_types: Collection[str], max_results: int, budget: Deadline) -> RegistryResponse:
+    def search(
+        self, query: str, entity_types: Collection[str], max_results: int, deadline: Deadline
+    ) -> RegistryResponse:
         """The best `max_results` of each wanted type. Every candidate is scored before any is cut off.
 
         Candidates are the entities nearest in meaning, max(3 × `max_results`, 50) of them, and all that hold a
@@ -122,7 +124,7 @@ class Registry:
         """
         every = self._entities()
         words = keywords(query)
-        cosines = self._cosines(query, every, budget)
+        cosines = self._cosines(query, every, deadline)
         near: set[int] = set()
         if cosines is not None:
             near = set(np.argsort(-cosines, kind="stable")[: max(3 * max_results, LEAST_CANDIDATES)].tolist())
@@ -145,36 +147,36 @@ class Registry:
             total_entities=len(every),
         )
 
-    def _cosines(self, query: str, every: tuple[Entity, ...], budget: Deadline) -> Vector | None:
+    def _cosines(self, query: str, every: tuple[Entity, ...], deadline: Deadline) -> Vector | None:
         """Cosine of each entity's best window with the question, shape (n,); None without a model."""
         if self._embedder is None:
             return None
         try:
             embedder = self._embedder.get()
             asked = embedder.embed_query(query)
-            vectors = self._vectors(embedder, every, budget)
+            vectors = self._vectors(embedder, every, deadline)
         except Unavailable as error:
             logger.warning("The registry is searched by words alone: %s", error)
             return None
         return np.array([float(np.max(own @ asked)) if len(own) else 0.0 for own in vectors], np.float32)
 
-    def _vectors(self, embedder: Embedder, every: tuple[Entity, ...], budget: Deadline) -> tuple[Vectors, ...]:
+    def _vectors(self, embedder: Embedder, every: tuple[Entity, ...], deadline: Deadline) -> tuple[Vectors, ...]:
         """Per entity the vectors of its windows, shape (windows, dimension)."""
         known = self._embedded
         if known is not None and known[0] is every and known[1] == embedder.fingerprint:
             return known[2]
         windows = [embedder.windows("", entity.text) for entity in every]
-        by_hash = self._embed(embedder, {window.hash: window for own in windows for window in own}, budget)
+        by_hash = self._embed(embedder, {window.hash: window for own in windows for window in own}, deadline)
         none = np.zeros((0, embedder.spec.dimension), np.float32)
         vectors = tuple(np.stack([by_hash[window.hash] for window in own]) if own else none for own in windows)
         self._embedded = (every, embedder.fingerprint, vectors)
         return vectors
 
-    def _embed(self, embedder: Embedder, windows: Mapping[str, Window], budget: Deadline) -> dict[str, Vector]:
+    def _embed(self, embedder: Embedder, windows: Mapping[str, Window], deadline: Deadline) -> dict[str, Vector]:
         found = self._cache.get(embedder.fingerprint, list(windows)) if self._cache is not None else {}
         missing = [window for key, window in windows.items() if key not in found]
         for start in range(0, len(missing), BATCH):
-            budget.check()
+            deadline.check()
             batch = missing[start : start + BATCH]
             rows = embedder.embed_passages([window.text for window in batch])
             new = {window.hash: row for window, row in zip(batch, rows, strict=True)}

@@ -29,7 +29,7 @@ from librarian.crawling import pages as page_files
 from librarian.crawling.sites import Sites, sections_of, slugs
 from librarian.embeddings.model_files import ModelStore
 from librarian.errors import CallerError, NotFound
-from librarian.evaluation.unanswered_queries import QuestionLog
+from librarian.evaluation.unanswered_queries import QueryLog
 from librarian.library import Librarian
 from librarian.models import Deadline, Document, Filters, Query, SearchOutcome, SourceFile
 from librarian.parsing.chunking import StructureChunker
@@ -411,7 +411,7 @@ def test_every_document_has_a_slug_of_its_own(paths: list[str]) -> None:
 
 
 def test_questions_without_an_answer_are_gaps(tmp_path: Path) -> None:
-    log = QuestionLog(tmp_path / "q.jsonl", enabled=True)
+    log = QueryLog(tmp_path / "q.jsonl", enabled=True)
     for query, results, answerable in [
         ("Warp drive", 0, "unlikely"),
         ("warp  drive", 0, "unlikely"),
@@ -432,7 +432,7 @@ def test_questions_without_an_answer_are_gaps(tmp_path: Path) -> None:
 
 
 def test_nothing_is_kept_unless_it_is_wanted(tmp_path: Path) -> None:
-    log = QuestionLog(tmp_path / "q.jsonl")
+    log = QueryLog(tmp_path / "q.jsonl")
     log.note("secret", 0, "unlikely", None)
     assert not list(tmp_path.iterdir())
     assert log.gaps(5).model_dump() == {"enabled": False, "questions": 0, "gaps": []}

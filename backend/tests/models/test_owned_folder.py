@@ -19,7 +19,7 @@ import pytest
 
 from librarian.crawling.pages import CrawlState
 from librarian.errors import SetupError
-from librarian.evaluation.unanswered_queries import QuestionLog
+from librarian.evaluation.unanswered_queries import QueryLog
 from librarian.files.lock import FolderLock
 from librarian.files.owned_folder import MARK, claim_index, set_aside
 from librarian.files.paths import left_out_folder
@@ -83,7 +83,7 @@ def test_what_a_backup_keeps_of_an_index_makes_a_new_one(tmp_path: Path) -> None
     source.mkdir()
     SqliteEmbeddingCache(source / "vectors.sqlite").close()
     CrawlState("p", "https://example.org/").save(tmp_path / "before" / "crawls" / "p.json")
-    QuestionLog(source / "questions.jsonl", enabled=True).note("why", 0, "unlikely", None)
+    QueryLog(source / "questions.jsonl", enabled=True).note("why", 0, "unlikely", None)
     shutil.copytree(tmp_path / "before" / "crawls", source / "crawls")
     (source / "ranker.json").write_text('{"tuned_on": 1, "model": "m", "weights": {}}')
     shutil.copytree(source, index)
