@@ -26,8 +26,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from librarian.crawling.crawler import Crawler
-from librarian.crawling.options import CrawlOptions
+from librarian.crawling.crawler import Crawler, CrawlOptions
 from librarian.models import Document, SourceFile
 from librarian.parsing.registry import PARSERS
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
 import threading
@@ -15,14 +14,13 @@ from typing import TYPE_CHECKING, TypedDict, cast
 from urllib.parse import urlsplit
 
 from . import __version__
-from .crawling.pages import chosen_models, other_model_note
 from .crawling.sites import Sites
 from .documents.dependencies import Dependencies
 from .embeddings.base import Embedder, LazyModel, Reranker
 from .embeddings.cross_encoder import CachedReranker, full_name, load_reranker
 from .embeddings.loading import AnsweringModel, EmbedderSpec, Provider, wrong_dimension
 from .embeddings.model_files import ModelStore, state_of
-from .embeddings.model_table import canonical, dimension_of, spec_of
+from .embeddings.model_table import dimension_of, spec_of
 from .embeddings.query_cache import CachedEmbedder, QueryVectors
 from .errors import LibrarianError, SetupError, Unavailable
 from .evaluation.service import EvaluationService
@@ -610,7 +608,6 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         [adapter_training, calibration_training], awaited=[adapter_training], complete=complete, ended=ended
     )
     listeners.add(learning.look)
-    ignored_models = functools.cache(partial(_ignored_models, settings))
     notes = (*settings.notices, *_unknown_extensions(settings), *filter(None, [held.rescued]))
     warming = threading.Thread(target=_load, args=(embedder,), name="load-model", daemon=True)
 
@@ -663,7 +660,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         sites=Sites(catalog, cached.search),
         questions=QueryLog(settings.index.path / "questions.jsonl", enabled=settings.analytics.enabled),
         language_model=rewriting,
-        notes=lambda: (*notes, *learning.notes(), *scheduler.notes(), *ignored_models()),
+        notes=lambda: (*notes, *learning.notes(), *scheduler.notes()),
         learning=learning,
         reranker=reranker if settings.search.reranker == "cross-encoder" else None,
         start=start,
@@ -702,16 +699,6 @@ def _generation(catalog: Catalog) -> int:
 def _embedded(catalog: Catalog, model: str) -> int:
     with catalog.read() as reading:
         return reading.count(model).embedded_chunks
-
-
-def _ignored_models(settings: Settings) -> list[str]:
-    """A note for each crawled project whose crawl asked for another embedding model than the library's."""
-    model = canonical(settings.embeddings.model)
-    return [
-        other_model_note(project, asked)
-        for project, asked in chosen_models(settings.index.path).items()
-        if canonical(asked) != model
-    ]
 
 
 def _complete(catalog: Catalog, settings: Settings, indexer: FileIndexer) -> bool:

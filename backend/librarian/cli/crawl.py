@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,8 +15,7 @@ from .application import KEEP, Target, app
 from .output import Page, ProgressLine, write_json
 
 if TYPE_CHECKING:
-    from ..crawling.options import CrawlOptions, ProjectModel
-    from ..crawling.report import CrawlProgress
+    from ..crawling.crawler import CrawlOptions, CrawlProgress
     from ..settings import Settings
 
 EVERY_S = 5.0  #: between two lines of progress where there is no terminal
@@ -46,7 +46,7 @@ def crawl(
     first page doesn't answer.
     """
     from ..bootstrap import summarizer_of
-    from ..crawling.options import CrawlOptions
+    from ..crawling.crawler import CrawlOptions
     from ..crawling.pages import projects
 
     if group_by not in (None, "navigation"):
@@ -71,11 +71,9 @@ def crawl(
         raise CallerError("crawl needs --project.", hint="It names the folder, for example --project kubernetes.")
     if not url and not refresh:
         raise CallerError("crawl needs a URL.", hint="Give the site's first page, or --refresh for what is there.")
-    model_used = _model(settings)
+    options = replace(options, **_embedding_model(settings))
     answers = [
-        _one(
-            url or "", name, settings, options, model_used, dry_run=dry_run, quiet=target.as_json, alone=len(names) == 1
-        )
+        _one(url or "", name, settings, options, dry_run=dry_run, quiet=target.as_json, alone=len(names) == 1)
         for name in names
     ]
     if target.as_json:
@@ -106,21 +104,20 @@ def _remove(settings: Settings, project: str | None, *, as_json: bool) -> None:
         Page().line((removed, "bold"), rest)
 
 
-def _model(settings: Settings) -> ProjectModel:
-    """The library's embedding model. Raises `SetupError` where there can't be one of that name."""
-    from ..crawling.options import ProjectModel
+def _embedding_model(settings: Settings) -> dict[str, Any]:
+    """The library's embedding model, as a crawl records it. Raises `SetupError` for a name that no model can have."""
     from ..embeddings.model_files import ModelStore
     from ..embeddings.model_table import canonical, read_spec, spec_of
 
     embeddings = settings.embeddings
     if not embeddings.enabled:
-        return ProjectModel()
+        return {}
     name = canonical(embeddings.model)
     if "/" in name and (folder := Path(os.path.expanduser(name))).is_dir():
         name = str(folder.resolve())  # whoever embeds may have been started elsewhere
     here = ModelStore().locate(name)
     dimension = (read_spec(name, here) if here else spec_of(name)).dimension
-    return ProjectModel(name, dimension)
+    return {"embedding_model": name, "embedding_dimension": dimension}
 
 
 def _one(
@@ -128,14 +125,13 @@ def _one(
     project: str,
     settings: Settings,
     options: CrawlOptions,
-    model: ProjectModel,
     *,
     dry_run: bool,
     quiet: bool,
     alone: bool,
 ) -> dict[str, Any]:
     """Crawls one project. Of several (not `alone`), one whose site is away doesn't keep the others from their turn."""
-    from ..crawling.crawler import Crawler, report_fields
+    from ..crawling.crawler import Crawler
 
     def show(progress: CrawlProgress) -> None:
         text = (
@@ -151,15 +147,14 @@ def _one(
             settings.docs.root_path,
             settings.index.path,
             options,
-            model=model,
             on_progress=show,
         )
         try:
-            return report_fields(crawler.plan() if dry_run else crawler.run())
+            return asdict(crawler.plan() if dry_run else crawler.run())
         except Unavailable as error:
             if alone or dry_run:
                 raise
-            return report_fields(crawler.kept_as_it_was(str(error)))
+            return asdict(crawler.unreached(str(error)))
 
 
 def _show(page: Page, answer: dict[str, Any]) -> None:
@@ -177,8 +172,6 @@ def _show(page: Page, answer: dict[str, Any]) -> None:
         page.line(f"{answer['summarized']} summaries by the language model", indent=2)
     if answer["summary_problem"]:
         page.line(("pages summarised in their own words: ", "yellow"), answer["summary_problem"], indent=2)
-    if answer["ignored_model"]:
-        page.line((answer["ignored_model"], "yellow"), indent=2)
     if answer["overviews"]:
         page.line(f"{counted(answer['overviews'], 'overview')} of groups", indent=2)
     _list(page, "empty without JavaScript", answer["javascript"])

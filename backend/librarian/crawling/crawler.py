@@ -1,4 +1,4 @@
-"""Bringing a documentation site in as files, and keeping them as the site is."""
+"""Brings a documentation site in as files, and keeps them as the site is."""
 
 from __future__ import annotations
 
@@ -6,27 +6,249 @@ import datetime as dt
 import logging
 import re
 import time
-from collections import Counter
-from dataclasses import asdict
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 from ..errors import CallerError, NotFound, Unavailable
 from ..files.owned_folder import claim_index
-from . import digest, urls
+from . import digest, site_maps, urls
 from . import pages as page_files
-from .digest import Summaries, write_overviews
-from .fetching import Fetched, Fetcher
-from .frontier import Frontier
-from .options import CrawlOptions, ProjectModel
-from .pages import WRITER, CrawlState, Record, other_model_note, state_path
-from .report import CrawlPlan, CrawlProgress, CrawlReport, OnProgress
+from .fetching import AGENT, Fetched, Fetcher, decoded
+from .pages import WRITER, CrawlState, Record, state_path
 from .web_page import WebPage, as_page
 
 logger = logging.getLogger(__name__)
 
-MOST_WITHIN = 16  #: pages that are looked at within each other, as canonical addresses and equal texts lead
-GONE = frozenset({301, 308, 404, 410})  #: what says that a page isn't here any more; all else may pass
+MOST_WITHIN = 16  #: pages visited within each other, as canonical addresses and equal texts lead
+MOST_SITEMAPS = 50
+REMOVED_STATUSES = frozenset({301, 308, 404, 410})  #: the page isn't here any more; any other status may pass
+GIVEN_UP_AFTER = 3  #: failures of the language model in a row
+
+Summarize = Callable[[str, str], str]  #: title and Markdown → a summary; raises `Unavailable`
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlOptions:
+    """`per_second` 0 means no pause; a site's own Crawl-delay holds all the same."""
+
+    allow_private: bool = False
+    per_second: float = 5.0
+    timeout_s: float = 20.0
+    most_bytes: int = 8 * 1024 * 1024
+    most_pages: int = 5_000
+    most_depth: int = 15  #: links from the first page; lists of pages count as one
+    most_queries: int = 5  #: addresses that differ only behind the question mark
+    group_by: Literal["", "navigation"] = ""
+    save_every: int = 20  #: pages between two saves of the state
+    summarize: Summarize | None = None
+    embedding_model: str = ""  #: the library's, which the state of a new crawl records
+    embedding_dimension: int = 0
+
+
+@dataclass(slots=True)
+class CrawlReport:
+    """Counts of pages; `errors` and `javascript` name addresses, `skipped` counts those left out, by reason."""
+
+    project: str
+    root_url: str
+    folder: str
+    resumed: bool = False
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    duplicates: int = 0
+    overviews: int = 0
+    summarized: int = 0  #: pages whose summary a language model wrote
+    summary_problem: str = ""  #: why it didn't write the others
+    pages: int = 0  #: of the project that have a file now
+    requests: int = 0
+    bytes: int = 0
+    took_s: float = 0.0
+    errors: list[dict[str, str]] = field(default_factory=list)
+    javascript: list[str] = field(default_factory=list)
+    skipped: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, str] = field(default_factory=dict)  #: for each reason in `skipped` one address
+
+    def skip(self, url: str, reason: str) -> None:
+        """One more address left out."""
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+        self.examples.setdefault(reason, url)
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlPlan:
+    """What a crawl would begin with: addresses known before any page but the first is read."""
+
+    project: str
+    root_url: str
+    folder: str
+    pages: list[str]
+    by_source: dict[str, int]
+    categories: dict[str, int]
+    skipped: dict[str, int]
+    delay_s: float
+    seconds: float  #: for these pages at that delay; links inside them come on top
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlProgress:
+    """How far a crawl is."""
+
+    done: int
+    queued: int
+    bytes: int
+    errors: int
+    url: str
+
+
+OnProgress = Callable[[CrawlProgress], None]
+
+
+class Frontier:
+    """Which addresses a crawl visits: what the site lists and links to, without what may not be fetched.
+
+    `queue` holds (address, links from the first page); `skip` is called with each address left out, and why.
+    """
+
+    def __init__(
+        self, state: CrawlState, fetcher: Fetcher, options: CrawlOptions, skip: Callable[[str, str], None]
+    ) -> None:
+        self._state = state
+        self._fetcher = fetcher
+        self._options = options
+        self._skip = skip
+        self._queries: Counter[str] = Counter()
+        self.queue: deque[tuple[str, int]] = deque()
+        self.queued: set[str] = set()
+        self.markdown_urls: dict[str, str] = {}  #: page key → the same page as Markdown
+        self.sources: Counter[str] = Counter()
+        self.robots = site_maps.Robots()
+        self.scope = urls.Scope.of(state.root_url)
+
+    def open(self) -> WebPage:
+        """Read robots.txt, the first page (whose redirects decide what the site is) and the lists of pages.
+
+        Raises `Unavailable` where there is no first page, or no way to know whether it may be fetched.
+        """
+        root = self._state.root_url
+        self.robots = self._read_robots(root)
+        self._fetcher.slow_down(self.robots.delay_s)
+        if not self.robots.allows(root):
+            raise CallerError(f"{root} is closed to crawlers by its robots.txt.", hint="Ask its owners.")
+        fetched = self._fetcher.get(root, within=self._moved)
+        if not fetched.ok:
+            raise Unavailable(
+                f"{root} can't be read: {fetched.problem or f'status {fetched.status}'}.", hint="Check the address."
+            )
+        if fetched.url != root and not self.scope.holds(fetched.url):
+            self.scope = urls.Scope.of(fetched.url)
+            self._state.root_url = fetched.url
+            self.robots = self._read_robots(fetched.url)
+        self.add(fetched.url, 0, "first page")
+        folders = dict.fromkeys([self.scope.prefix, "/"])
+        self._read_sitemaps(deque([*self.robots.sitemaps, *(f"{folder}sitemap.xml" for folder in folders)]))
+        for folder in folders:
+            self._read_llms(f"{self.scope.origin}{folder}llms.txt")
+        page = as_page(fetched)
+        self.take_links(page, 0)
+        return page
+
+    def _moved(self, url: str) -> str:
+        """A site may move its first page to a folder, to https or to www, but not to another site."""
+        mine, other = (urlsplit(address).hostname or "" for address in (self._state.root_url, url))
+        same = mine.removeprefix("www.") == other.removeprefix("www.")
+        return "" if same else f"another site; crawl {url} if that is meant"
+
+    def _read_robots(self, root: str) -> site_maps.Robots:
+        """A missing robots.txt allows everything; one that can't be had allows nothing for now (RFC 9309)."""
+        url = urls.normalised("/robots.txt", root)
+        fetched = self._fetcher.get(url)
+        if fetched.ok:
+            return site_maps.Robots(fetched.body[:512_000].decode("utf-8", "replace"), AGENT)
+        if 400 <= fetched.status < 500 or fetched.status in (0, 301, 302):
+            return site_maps.Robots()
+        raise Unavailable(
+            f"{url} can't be read (status {fetched.status}), so that nothing may be fetched for now.",
+            hint="Try again later; what was crawled stays as it is.",
+        )
+
+    def _read_sitemaps(self, candidates: deque[str]) -> None:
+        seen: set[str] = set()
+        while candidates and len(seen) < MOST_SITEMAPS:
+            url = urls.normalised(candidates.popleft(), self.scope.origin)
+            if not url or url in seen or self._moved(url) or not self.robots.allows(url):
+                continue
+            seen.add(url)
+            fetched = self._fetcher.get(url, within=self._moved)
+            if fetched.ok:
+                found, further = site_maps.parse_sitemap(fetched.body)
+                for page in found:
+                    self.add(page, 1, "sitemap")
+                candidates.extend(further)
+
+    def _read_llms(self, address: str) -> None:
+        fetched = self._fetcher.get(address, within=self._moved)
+        if not fetched.ok or fetched.media_type == "text/html":
+            return
+        for url, section in site_maps.parse_llms(decoded(fetched.body, fetched.charset), fetched.url):
+            if self.scope.holds(url):
+                key = urls.page_key(url)
+                if section and section.lower() != "optional":
+                    self._state.categories.setdefault(key, [section])
+                if url.endswith((".md", ".mdx", ".markdown")):
+                    self.markdown_urls[key] = url
+                self.add(url, 1, "llms.txt")
+
+    def refused(self, url: str) -> str:
+        """Why an address isn't fetched; empty where it is."""
+        if not self.scope.holds(url):
+            return "another site"
+        if not self.scope.may_be_page(url):
+            return "not a page by its address"
+        return urls.trap(url) if self.robots.allows(url) else "robots.txt"
+
+    def add(self, url: str, depth: int, source: str) -> None:
+        """Queue an address, unless it was before or is refused."""
+        if url in self.queued:
+            return
+        self.queued.add(url)
+        reason = self.refused(url)
+        if not reason and depth > self._options.most_depth:
+            reason = f"more than {self._options.most_depth} links away"
+        listed = source in ("sitemap", "llms.txt") or urls.names_page(url)
+        if not reason and not listed and (query := urlsplit(url).query):
+            address = url.removesuffix(query)
+            self._queries[address] += 1
+            if self._queries[address] > self._options.most_queries:
+                reason = "one address with ever new parameters"
+        if not reason:
+            self.sources[source] += 1
+            self.queue.append((url, depth))
+        elif reason != "another site":
+            self._skip(url, reason)
+
+    def take_links(self, page: WebPage, depth: int) -> None:
+        """Queue what a page links to, and note the groups of its menus."""
+        for url, groups in page.navigation.items():
+            if len(groups) > len(self._state.categories.get(urls.page_key(url), ())):
+                self._state.categories[urls.page_key(url)] = list(groups)
+        for url in page.links if page.follow else ():
+            self.add(url, depth + 1, "navigation" if url in page.navigation else "links")
+
+    def is_named(self, url: str) -> bool:
+        """Whether the site's navigation holds the address."""
+        return urls.page_key(url) in self._state.categories
+
+    def category(self, url: str) -> list[str]:
+        """The page's groups in the navigation, else the folder it lies in."""
+        if named := self._state.categories.get(urls.page_key(url)):
+            return named[: site_maps.MOST_DEPTH]
+        return [part for part in self.scope.below(url)[:-1] if "." not in part][:1]
 
 
 class Crawler:
@@ -40,7 +262,6 @@ class Crawler:
         index: Path,
         options: CrawlOptions = CrawlOptions(),
         *,
-        model: ProjectModel = ProjectModel(),
         on_progress: OnProgress | None = None,
     ) -> None:
         self._project = page_files.project_name(project)
@@ -49,14 +270,12 @@ class Crawler:
         self._state_path = state_path(index, project)
         self._on_progress = on_progress
         self._began = time.monotonic()
-        self._state = self._stated(url, model)
+        self._state = self._load_state(url)
         self._report = CrawlReport(project, self._state.root_url, project)
-        if self._state.model_chosen and model.name and self._state.embedding_model != model.name:
-            self._report.ignored_model = other_model_note(project, self._state.embedding_model)
-        self._summaries = Summaries(options.summarize, self._report)
-        self._foreign: set[str] = set()  # files in the project's folder that are none of ours
-        self._unsaved: dict[str, str] = {}  # files that were written, but not remembered, before a kill
-        self._waiting: list[str] = []  # pages that are being looked at, each for the sake of the one before
+        self._failed_summaries = 0  # in a row
+        self._not_crawled: set[str] = set()  # files in the project's folder that no crawl made
+        self._unsaved: dict[str, str] = {}  # address → file written, but not recorded, before a kill
+        self._waiting: list[str] = []  # pages being visited, each for the sake of the one before
         self._keys: dict[str, str] = {}  # page key → the address that has the file
         self._texts: dict[str, str] = {}  # hash of a page's text → the address that has the file
         self._fetcher = Fetcher(
@@ -67,35 +286,30 @@ class Crawler:
         )
         self._frontier = Frontier(self._state, self._fetcher, options, self._report.skip)
 
-    def _stated(self, url: str, model: ProjectModel) -> CrawlState:
-        state = CrawlState.load(self._state_path)
+    def _load_state(self, url: str) -> CrawlState:
+        state, options = CrawlState.load(self._state_path), self._options
         given = urls.normalised(url) if url else ""
         if url and not given:
             raise CallerError(f"{url!r} is no site's address.", hint="Give one such as https://docs.example.org/.")
         if state is None:
             if not given:
                 raise NotFound(f"{self._project!r} hasn't been crawled.", hint="Give the site's address.")
-            now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-            state = CrawlState(self._project, given, created_at=now, group_by=self._options.group_by)
-            state.embedding_model, state.embedding_dimension = model.name, model.dimension
+            state = CrawlState(self._project, given, created_at=_now())
+            state.embedding_model, state.embedding_dimension = options.embedding_model, options.embedding_dimension
         elif given and not urls.Scope.of(state.root_url).holds(given) and state.root_url != given:
             raise CallerError(
                 f"{self._project!r} is the project of {state.root_url}.", hint="Choose another --project for this site."
             )
-        state.group_by = self._options.group_by or state.group_by
+        state.group_by = options.group_by or state.group_by
         return state
-
-    # -- the two things to do ------------------------------------------------------------------------------------------
 
     def plan(self) -> CrawlPlan:
         """What would be fetched first. Reads the site's lists and its first page; writes nothing."""
         try:
-            first = self._open()
-            self._frontier.take_links(first, 0)
+            self._open()
             pages = [url for url, _ in self._frontier.queue]
-            delay = max(
-                1 / self._options.per_second if self._options.per_second else 0.0, self._frontier.robots.delay_s
-            )
+            pause = 1 / self._options.per_second if self._options.per_second else 0.0
+            delay = max(pause, self._frontier.robots.delay_s)
             categories = Counter(" / ".join(self._frontier.category(url)) or "general" for url in pages)
             return CrawlPlan(
                 project=self._project,
@@ -112,71 +326,69 @@ class Crawler:
             self._fetcher.close()
 
     def run(self) -> CrawlReport:
-        """Fetch what is new or has changed, write it, and take away what is gone. Goes on where it was interrupted."""
-        state, options = self._state, self._options
-        claim_index(self._state_path.parent.parent)  # before pages are fetched that couldn't be remembered
+        """Fetch what is new or has changed, write it, and remove what is gone. Resumes an interrupted crawl."""
+        state, options, report = self._state, self._options, self._report
+        claim_index(self._state_path.parent.parent)  # before pages are fetched that couldn't be recorded
         try:
-            self._report.resumed = not state.finished and bool(state.records)
-            first = self._open()
-            self._frontier.take_links(first, 0)
+            report.resumed = not state.finished and bool(state.records)
+            self._open()
             if state.finished:
                 self._refuse_a_dead_end()
                 state.round, state.finished, state.queue = state.round + 1, False, []
             self._recall()
             for url, depth in state.queue:
                 self._frontier.add(url, depth, "resumed")
-            if state.round > 1:
-                for url in list(state.records):
-                    self._frontier.add(url, options.most_depth, "known")
-            since, queue = 0, self._frontier.queue
+            for url in list(state.records) if state.round > 1 else ():
+                self._frontier.add(url, options.most_depth, "known")
+            queue, visited = self._frontier.queue, 0
             while queue:
                 url, depth = queue[0]
-                if self._report.pages < options.most_pages or self._has_file(url):
+                if report.pages < options.most_pages or self._has_file(url):
                     self._visit(url, depth)
                 else:
-                    self._report.skip(url, f"more than {options.most_pages:,} pages")
+                    report.skip(url, f"more than {options.most_pages:,} pages")
                 queue.popleft()
-                since += 1
-                if since >= options.save_every:
-                    since = 0
+                visited += 1
+                if visited % options.save_every == 0:
                     self._save()
-                self._tell(url)
+                self._show_progress(url)
             state.finish()
             if state.group_by == "navigation":
-                self._report.overviews = write_overviews(self._root, state)
-            return self._report
+                report.overviews = digest.write_overviews(self._root, state)
+            return report
         finally:
             self._save()
             self._fetcher.close()
-            self._report.requests, self._report.bytes = self._fetcher.requests, self._fetcher.bytes_read
-            self._report.took_s = round(time.monotonic() - self._began, 2)
+            report.requests, report.bytes = self._fetcher.requests, self._fetcher.bytes_read
+            report.took_s = round(time.monotonic() - self._began, 2)
 
-    def kept_as_it_was(self, reason: str) -> CrawlReport:
+    def unreached(self, reason: str) -> CrawlReport:
         """The report of a refresh that ended before it began, as `reason` says."""
         self._report.pages = sum(bool(record.file) for record in self._state.records.values())
         self._report.errors = [{"url": self._state.root_url, "reason": reason}]
         return self._report
 
-    def _save(self) -> None:
-        if not self._state.records:
-            return  # nothing was reached: another address may be tried
-        self._state.queue = list(self._frontier.queue)
-        self._state.save(self._state_path)
+    def _open(self) -> None:
+        self._frontier.open()
+        self._report.root_url = self._state.root_url
 
-    def _tell(self, url: str) -> None:
+    def _save(self) -> None:
+        if self._state.records:  # where nothing was reached, another address may be tried
+            self._state.queue = list(self._frontier.queue)
+            self._state.save(self._state_path)
+
+    def _show_progress(self, url: str) -> None:
         if self._on_progress is not None:
-            report = self._report
-            done = report.added + report.changed + report.unchanged + report.duplicates + len(report.errors)
-            self._on_progress(
-                CrawlProgress(done, len(self._frontier.queue), self._fetcher.bytes_read, len(report.errors), url)
-            )
+            report, errors = self._report, len(self._report.errors)
+            done = report.added + report.changed + report.unchanged + report.duplicates + errors
+            self._on_progress(CrawlProgress(done, len(self._frontier.queue), self._fetcher.bytes_read, errors, url))
 
     def _has_file(self, url: str) -> bool:
         record = self._state.records.get(url)
         return record is not None and bool(record.file)
 
     def _refuse_a_dead_end(self) -> None:
-        """A notice or a login instead of the first page would make all pages equal, and take away all but one."""
+        """A notice or a login instead of the first page would make all pages equal, and remove all but one."""
         known = sum(bool(record.file) for record in self._state.records.values())
         if known > 1 and len(self._frontier.queue) <= 1:
             raise Unavailable(
@@ -184,70 +396,65 @@ class Crawler:
                 hint="Look at it in a browser; where it has moved, crawl its other address as another --project.",
             )
 
-    def _open(self) -> WebPage:
-        fetched = self._frontier.open()
-        self._report.root_url = self._state.root_url
-        return as_page(fetched)
-
     def _recall(self) -> None:
-        """What earlier rounds have kept, and what this one has reported before it was interrupted."""
+        """Load what earlier rounds kept, and what this one reported before it was interrupted."""
         for url, record in self._state.records.items():
             if record.problem and record.round == self._state.round:
-                self._retell(url, record)
+                if record.failed:
+                    self._report.errors.append({"url": url, "reason": record.problem})
+                elif "JavaScript" in record.problem:
+                    self._report.javascript.append(url)
             if record.file:
                 self._keys.setdefault(urls.page_key(url), url)
                 self._texts.setdefault(record.text_hash, url)
                 self._report.pages += 1
         ours = {record.file for record in self._state.records.values()}
         found = (path.relative_to(self._root).as_posix() for path in (self._root / self._project).rglob("*.md"))
+        site = urls.page_key(self._frontier.scope.origin)
         for path in set(found) - ours:
             source = page_files.source_of(self._root / path)
-            if source and urls.page_key(source).startswith(urls.page_key(self._frontier.scope.origin)):
+            if source and urls.page_key(source).startswith(site):
                 self._unsaved[source] = path
             else:
-                self._foreign.add(path)
-
-    def _retell(self, url: str, record: Record) -> None:
-        if record.failed:
-            self._report.errors.append({"url": url, "reason": record.problem})
-        elif "JavaScript" in record.problem:
-            self._report.javascript.append(url)
+                self._not_crawled.add(path)
 
     # -- one page ------------------------------------------------------------------------------------------------------
 
     def _visit_first(self, url: str, depth: int) -> None:
-        """Visit what another page's place depends on; not where the two wait for each other, or a long row does."""
+        """Visit a page that decides what becomes of the present one; queue it where the two wait for each other."""
         if url in self._waiting or len(self._waiting) >= MOST_WITHIN:
-            return self._frontier.queue.append((url, depth))
-        return self._visit(url, depth)
+            self._frontier.queue.append((url, depth))
+        else:
+            self._visit(url, depth)
 
     def _visit(self, url: str, depth: int) -> None:
         state = self._state
-        record = state.records.get(url)
-        if record is not None and record.round == state.round:
+        record = state.records.get(url, Record())
+        if record.round == state.round:
             return
         same = self._keys.get(urls.page_key(url), url)
         if same != url and state.records[same].round == state.round:
             self._set(url, Record(duplicate_of=same))
             return
-        record = record or Record()
-        there = state.writer == WRITER and bool(record.file) and (self._root / record.file).is_file()
+        known = state.writer == WRITER and bool(record.file) and (self._root / record.file).is_file()
         fetched = self._fetcher.get(
             url,
             within=self._frontier.refused,
-            etag=record.etag if there else "",
-            last_modified=record.last_modified if there else "",
+            etag=record.etag if known else "",
+            last_modified=record.last_modified if known else "",
         )
         if fetched.status == 304:
             record.round, record.problem, record.failed = state.round, "", False
             self._report.unchanged += 1
         elif not fetched.ok:
-            self._fail(url, record, fetched.problem or f"status {fetched.status}", keep=fetched.status not in GONE)
+            self._fail(
+                url, record, fetched.problem or f"status {fetched.status}", keep=fetched.status not in REMOVED_STATUSES
+            )
         else:
             target = fetched.url
             if target != url:
                 self._set(url, Record(duplicate_of=target))
-                if (known := state.records.get(target)) is not None and known.round == state.round:
+                if state.records.get(target, Record()).round == state.round:
                     return
             page = as_page(fetched)
             self._frontier.take_links(page, depth)
@@ -256,24 +463,20 @@ class Crawler:
             self._waiting.pop()
 
     def _set(self, url: str, record: Record) -> None:
-        """Remember an address that has no file of its own (any more)."""
+        """Record an address that has no file of its own (any more)."""
         record.round = self._state.round
         before = self._state.records.get(url)
         if before is not None and before.file:
-            self._drop(url, before)
-        if record.duplicate_of:
-            self._report.duplicates += 1
+            self._report.removed += page_files.remove(self._root, before.file)
+            self._report.pages -= 1
+            for known, key in ((self._keys, urls.page_key(url)), (self._texts, before.text_hash)):
+                if known.get(key) == url:
+                    del known[key]
+        self._report.duplicates += bool(record.duplicate_of)
         self._state.records[url] = record
 
-    def _drop(self, url: str, record: Record) -> None:
-        self._report.removed += page_files.remove(self._root, record.file)
-        self._report.pages -= 1
-        for known, key in ((self._keys, urls.page_key(url)), (self._texts, record.text_hash)):
-            if known.get(key) == url:
-                del known[key]
-
     def _fail(self, url: str, record: Record, problem: str, *, keep: bool) -> None:
-        """A page that can't be had: gone for good, or (`keep`) only now."""
+        """Record a page that can't be had: gone for good, or (`keep`) only now."""
         logger.info("%s: %s", url, problem)
         self._report.errors.append({"url": url, "reason": problem})
         if keep and record.file:
@@ -282,54 +485,48 @@ class Crawler:
             self._set(url, Record(problem=problem, failed=True))
 
     def _keep(self, url: str, page: WebPage, fetched: Fetched, depth: int) -> None:
-        """Write what was found, where it is something new."""
-        if page.problem:
-            if self._has_file(url) and not page.problem.startswith("not a page"):
-                self._fail(url, self._state.records[url], page.problem, keep=True)
-                return
+        """Write a page, unless it is none, may not be kept or is a duplicate."""
+        is_page = not page.problem.startswith("not a page")
+        if page.problem and is_page and self._has_file(url):
+            self._fail(url, self._state.records[url], page.problem, keep=True)
+        elif page.problem or not page.indexable:
+            problem = page.problem or "noindex or a mere redirect"
             if "JavaScript" in page.problem:
                 self._report.javascript.append(url)
-            elif not page.problem.startswith("not a page"):
-                self._report.skip(url, page.problem)
-            self._set(url, Record(problem=page.problem))
-            return
-        if not page.indexable:
-            self._set(url, Record(problem="noindex or a mere redirect"))
-            self._report.skip(url, "noindex or a mere redirect")
-            return
-        markdown = self._as_offered(url, page) or page.markdown
-        if (same := self._same_as(url, page, markdown, depth)) is not None:
-            self._set(url, Record(duplicate_of=same))
-            return
-        self._write(url, page, markdown, fetched)
+            elif is_page:
+                self._report.skip(url, problem)
+            self._set(url, Record(problem=problem))
+        else:
+            markdown = self._as_offered(url, page) or page.markdown
+            if (same := self._same_as(url, page, markdown, depth)) is not None:
+                self._set(url, Record(duplicate_of=same))
+            else:
+                self._write(url, page, markdown, fetched)
 
     def _as_offered(self, url: str, page: WebPage) -> str:
         """The page's own Markdown, where the site offers it."""
-        offered = page.markdown_url or self._frontier.variants.get(urls.page_key(url), "")
+        offered = page.markdown_url or self._frontier.markdown_urls.get(urls.page_key(url), "")
         if not offered or offered == url or self._frontier.refused(offered):
             return ""
         fetched = self._fetcher.get(offered, within=self._frontier.refused)
-        if not fetched.ok or fetched.media_type == "text/html":
-            return ""
-        own = as_page(fetched)
-        return "" if own.problem else own.markdown
+        return as_page(fetched).markdown if fetched.ok and fetched.media_type != "text/html" else ""
 
     def _same_as(self, url: str, page: WebPage, markdown: str, depth: int) -> str | None:
         """The address under which this page is kept already: its canonical one, or one with the same text."""
-        canonical, state = page.canonical, self._state
+        canonical, records, round_ = page.canonical, self._state.records, self._state.round
         if canonical and urls.page_key(canonical) != urls.page_key(url) and not self._frontier.refused(canonical):
-            known = state.records.get(canonical)
-            if known is None or known.round != state.round:
+            if records.get(canonical, Record()).round != round_:
                 self._frontier.queued.add(canonical)
                 self._visit_first(canonical, depth)
-                known = state.records.get(canonical)
-            if known is not None and known.file and page_files.overlap(self._root / known.file, markdown) >= 0.5:
+            file = records.get(canonical, Record()).file
+            if file and page_files.overlap(self._root / file, markdown) >= 0.5:
                 return canonical
-        other = self._texts.get(page_files.hash_of(markdown), url)
-        if other != url and state.records[other].round != state.round:
+        text_hash = page_files.hash_of(markdown)
+        other = self._texts.get(text_hash, url)
+        if other != url and records[other].round != round_:
             self._visit_first(other, depth)  # it may have changed since, or be gone
-            other = self._texts.get(page_files.hash_of(markdown), url)
-        if other == url or state.records[other].round != state.round:
+            other = self._texts.get(text_hash, url)
+        if other == url or records[other].round != round_:
             return None
         if self._frontier.is_named(url) and not self._frontier.is_named(other):
             self._set(other, Record(duplicate_of=url))  # the site's own navigation says which of the two is the page
@@ -338,48 +535,33 @@ class Crawler:
 
     def _write(self, url: str, page: WebPage, markdown: str, fetched: Fetched) -> None:
         state, report = self._state, self._report
-        before = state.records.get(url) or Record()
+        before = state.records.get(url, Record())
         category = self._frontier.category(url)
         title = page.title or page_files.title_of(markdown, url)
         text_hash = page_files.hash_of(markdown)
         if not re.search(r"\A\s*# |^# ", markdown, re.MULTILINE):
             markdown = f"# {title}\n\n{markdown}"
-        keywords = tuple(dict.fromkeys([*page.keywords, *digest.keywords(markdown)]))[:10]
-        fields: dict[str, object] = {
-            "title": title,
-            "source_url": url,
-            "category": "/".join(category),
-            "keywords": keywords,
-        }
-        file = before.file
-        foreign = bool(file) and (self._root / file).is_file() and not page_files.is_crawled(self._root / file)
-        if foreign:  # somebody has put another file in the page's place
-            self._foreign.add(file)
-        if not file or foreign or before.category != category:
-            ours = [record.file for record in state.records.values() if record.file and record is not before]
-            segments, query = self._frontier.scope.below(url), urlsplit(url).query
-            taken = {*self._foreign, *ours, *self._unsaved.values()} - {self._unsaved.pop(url, "")}
-            file = page_files.place(self._project, category, segments, query, taken)
-        file_hash = page_files.hash_of(markdown + repr(fields) + file)
+        keywords = list(dict.fromkeys([*page.keywords, *digest.keywords(markdown)]))[:10]
+        file = self._place(url, before, category)
+        fields = {"title": title, "source_url": url, "category": "/".join(category), "keywords": keywords}
         record = Record(
             round=state.round,
             file=file,
             title=title,
+            summary=before.summary,
             category=category,
-            keywords=list(keywords),
+            keywords=keywords,
             text_hash=text_hash,
-            file_hash=file_hash,
+            file_hash=page_files.hash_of(f"{markdown}{fields}{file}"),
             etag=fetched.headers.get("etag", ""),
             last_modified=fetched.headers.get("last-modified", ""),
         )
-        if before.file_hash == file_hash and (self._root / file).is_file():
-            record.summary = before.summary
+        if before.file_hash == record.file_hash and (self._root / file).is_file():
             report.unchanged += 1
         else:
-            record.summary = self._summaries.of(title, markdown, page.description)
-            now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
-            fields |= {"summary": record.summary, "fetched_at": now}
-            page_files.write(self._root, file, page_files.rendered(markdown, fields))
+            record.summary = self._summary(title, markdown, page.description)
+            front_matter = {**fields, "summary": record.summary, "fetched_at": _now()}
+            page_files.write(self._root, file, page_files.rendered(markdown, front_matter))
             if before.file and before.file != file:
                 page_files.remove(self._root, before.file)
             report.added += not before.file
@@ -391,7 +573,32 @@ class Crawler:
             del self._texts[before.text_hash]  # another page may have that text now
         self._texts[text_hash] = url
 
+    def _place(self, url: str, before: Record, category: list[str]) -> str:
+        """The page's file: the one it has, unless its category has changed or somebody put another file there."""
+        file = before.file
+        if file and (self._root / file).is_file() and not page_files.is_crawled(self._root / file):
+            self._not_crawled.add(file)
+        elif file and before.category == category:
+            return file
+        ours = [record.file for record in self._state.records.values() if record.file and record is not before]
+        taken = {*self._not_crawled, *ours, *self._unsaved.values()} - {self._unsaved.pop(url, "")}
+        segments, query = self._frontier.scope.below(url), urlsplit(url).query
+        return page_files.place(self._project, category, segments, query, taken)
 
-def report_fields(report: CrawlReport | CrawlPlan) -> dict[str, object]:
-    """For JSON."""
-    return asdict(report)
+    def _summary(self, title: str, markdown: str, description: str) -> str:
+        """The language model's summary where there is one, else the page's most telling sentences."""
+        if self._options.summarize is not None and self._failed_summaries < GIVEN_UP_AFTER:
+            try:
+                text = self._options.summarize(title, markdown)
+                self._failed_summaries = 0
+                self._report.summarized += 1
+                return text
+            except Unavailable as error:
+                self._failed_summaries += 1
+                self._report.summary_problem = str(error)
+                logger.warning("%s: summarised in its own words: %s", title, error)
+        return digest.summary(markdown, description)
+
+
+def _now() -> str:
+    return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import codecs
 import email.utils
-import logging
 import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from email.message import Message
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
@@ -17,8 +17,6 @@ import httpx
 
 from ..errors import CallerError
 from . import urls
-
-logger = logging.getLogger(__name__)
 
 AGENT = "librarian"
 MOST_REDIRECTS = 8
@@ -52,11 +50,9 @@ class Fetched:
     @property
     def charset(self) -> str:
         """As the server gives it; empty where it doesn't."""
-        for part in self.headers.get("content-type", "").split(";")[1:]:
-            name, _, value = part.strip().partition("=")
-            if name.lower() == "charset":
-                return value.strip("\"' ")
-        return ""
+        message = Message()
+        message["content-type"] = self.headers.get("content-type", "")
+        return message.get_content_charset("")
 
 
 class Fetcher:
@@ -111,8 +107,8 @@ class Fetcher:
         `within` returns why an address may not be followed, empty where it may. With `etag` or `last_modified` the
         status is 304 where nothing has changed. Raises `CallerError` only for an address that isn't public.
         """
-        headers = {"If-None-Match": etag, "If-Modified-Since": last_modified}
-        headers = {name: value for name, value in headers.items() if value}
+        validators = {"If-None-Match": etag, "If-Modified-Since": last_modified}
+        headers = {name: value for name, value in validators.items() if value}
         for _ in range(MOST_REDIRECTS):
             answer = self._patiently(url, headers)
             target = answer.headers.get("location", "")
@@ -144,7 +140,10 @@ class Fetcher:
         raise AssertionError("unreachable")
 
     def _once(self, url: str, headers: Mapping[str, str]) -> Fetched:
-        self._check(urlsplit(url).hostname or "")
+        host = urlsplit(url).hostname or ""
+        if not self._allow_private and host not in self._checked:
+            urls.refuse_private(host)
+            self._checked.add(host)
         now = time.monotonic()
         if now < self._next:
             self._sleep(self._next - now)
@@ -175,11 +174,6 @@ class Fetcher:
             raise
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             return Fetched(url, 0, problem=str(error) or type(error).__name__)
-
-    def _check(self, host: str) -> None:
-        if not self._allow_private and host not in self._checked:
-            urls.refuse_private(host)
-            self._checked.add(host)
 
 
 def _check_peer(response: httpx.Response) -> None:

@@ -11,10 +11,8 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from ..errors import CallerError, Damaged, NotFound
@@ -191,9 +189,6 @@ class Record:
     failed: bool = False  #: the page couldn't be had, which the round's report says
 
 
-_RECORD = tuple(field.name for field in fields(Record))
-
-
 @dataclass(slots=True)
 class CrawlState:
     """A project's crawl. `queue` holds (address, depth) still to be looked at in this round."""
@@ -206,7 +201,6 @@ class CrawlState:
     finished_at: str = ""
     embedding_model: str = ""  #: of the library when it was first crawled
     embedding_dimension: int = 0
-    model_chosen: bool = False  #: an earlier version let the project choose that model; it has no effect now
     group_by: str = ""
     records: dict[str, Record] = field(default_factory=dict)
     queue: list[tuple[str, int]] = field(default_factory=list)
@@ -223,12 +217,11 @@ class CrawlState:
         """Write it whole or not at all."""
         claim_index(path.parent.parent)
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        fields_ = {field.name: getattr(self, field.name) for field in fields(self)}
-        records = {
-            url: {name: value for name in _RECORD if (value := getattr(record, name)) not in ("", [], False)}
-            for url, record in self.records.items()
+        data = {"format": _FORMAT, **asdict(self)}
+        data["records"] = {
+            url: {name: value for name, value in record.items() if value not in ("", [], False)}
+            for url, record in data["records"].items()
         }
-        data: dict[str, Any] = {"format": _FORMAT, **fields_, "records": records}
         write_whole(path, json.dumps(data, ensure_ascii=False))
 
     @classmethod
@@ -261,25 +254,6 @@ def state_path(index: Path, project: str) -> Path:
 def projects(index: Path) -> Iterator[str]:
     """The projects that have been crawled, by name."""
     yield from sorted(path.stem for path in (index / FOLDER).glob("*.json"))
-
-
-def chosen_models(index: Path) -> dict[str, str]:
-    """Project → the embedding model that its crawl asked for; states that can't be read are left out."""
-    found: dict[str, str] = {}
-    for project in projects(index):
-        with suppress(Damaged):
-            state = CrawlState.load(state_path(index, project))
-            if state is not None and state.model_chosen and state.embedding_model:
-                found[project] = state.embedding_model
-    return found
-
-
-def other_model_note(project: str, model: str) -> str:
-    """The sentence that says that a project's own embedding model is ignored."""
-    return (
-        f"The project {project} asks for the embedding model {model}, which is ignored: a library has one model. "
-        "Crawl it into another library, with its own root and index, to use that model."
-    )
 
 
 def remove_project(root: Path, index: Path, project: str) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +23,7 @@ from ..schemas import (
 )
 from ..storage.base import Catalog, CatalogReader
 from . import digest, pages
-from .digest import slugs
+from .pages import slug_of
 
 GENERAL = "general"
 SECTIONS_PER_DOCUMENT = 5
@@ -36,6 +38,14 @@ class _Entry:
     category: str
     stored: StoredDocument  # without its text
 
+    @property
+    def by_title(self) -> tuple[str, str]:
+        return self.stored.document.title.lower(), self.slug
+
+    @property
+    def date(self) -> str:
+        return self.stored.document.last_modified
+
 
 class Sites:
     """Thread-safe. `search` is the library's own engine, so that scores and modes are the same everywhere."""
@@ -46,7 +56,7 @@ class Sites:
         self._lock = threading.Lock()
         self._known: tuple[int, dict[str, _Entry]] = (-1, {})
 
-    def search_doc(self, query: Query, category: str | None, limit: int, budget: Deadline) -> SiteSearchResponse:
+    def search_doc(self, query: Query, category: str | None, limit: int, deadline: Deadline) -> SiteSearchResponse:
         """The best `limit` documents, each with the sections that match. `query.filters.product` is the project."""
         entries = self._entries()
         chosen = list(_within(entries.values(), query.filters.product, category))
@@ -63,11 +73,13 @@ class Sites:
                 max_results=min(MOST_HITS, limit * (each + 1)),
                 max_per_document=each,
             ),
-            budget,
+            deadline,
         )
         groups: dict[str, list[Hit]] = {}
         for hit in outcome.hits:
-            path = next((path for path in _paths(hit.document) if path in by_path), "")
+            path = next(
+                (path for path in (hit.document.document.file_path, *hit.document.also_in) if path in by_path), ""
+            )
             if path:
                 groups.setdefault(path, []).append(hit)
         return SiteSearchResponse(
@@ -115,15 +127,15 @@ class Sites:
         if content_type is not None:
             entries = _of_type(entries, content_type)
         groups: dict[str, list[_Entry]] = {}
-        for entry in sorted(entries, key=lambda entry: (_title(entry).lower(), entry.slug)):
+        for entry in sorted(entries, key=lambda entry: entry.by_title):
             groups.setdefault(entry.category, []).append(entry)
         names = sorted(groups, key=str.lower)
         if sort_by == "date":
             for group in groups.values():
-                group.sort(key=_date, reverse=True)
-            names.sort(key=lambda name: _date(groups[name][0]), reverse=True)
+                group.sort(key=lambda entry: entry.date, reverse=True)
+            names.sort(key=lambda name: groups[name][0].date, reverse=True)
         elif sort_by == "title":
-            names.sort(key=lambda name: (_title(groups[name][0]).lower(), name.lower()))
+            names.sort(key=lambda name: (groups[name][0].by_title[0], name.lower()))
         return SiteListResponse(
             total_documents=len(entries),
             categories=[
@@ -148,10 +160,6 @@ def _indexed(reader: CatalogReader) -> Iterator[tuple[str, _Entry]]:
         yield slug, _Entry(slug, document.product, "/".join(folders) or GENERAL, documents[path])
 
 
-def _paths(stored: StoredDocument) -> tuple[str, ...]:
-    return (stored.document.file_path, *stored.also_in)
-
-
 def _within(entries: Iterable[_Entry], project: str | None, category: str | None) -> Iterator[_Entry]:
     every = [entry for entry in entries if project in (None, entry.project)]
     if category is None:
@@ -169,16 +177,11 @@ def _within(entries: Iterable[_Entry], project: str | None, category: str | None
 
 def _of_type(entries: list[_Entry], wanted: str) -> list[_Entry]:
     low = wanted.strip().lower().lstrip(".")
-    found = [
-        entry
-        for entry in entries
-        if low in (entry.stored.document.doc_type.lower(), entry.stored.document.file_type.lower().lstrip("."))
-    ]
+    types = [(entry, (entry.stored.document.doc_type, entry.stored.document.file_type)) for entry in entries]
+    found = [entry for entry, names in types if low in (name.lower().lstrip(".") for name in names)]
     if not found and entries:
-        known = {entry.stored.document.doc_type for entry in entries} | {e.stored.document.file_type for e in entries}
-        raise NotFound(
-            f"No document of content_type {shortened(wanted)}.", hint=f"There are: {', '.join(sorted(known))}."
-        )
+        known = sorted({name for _, names in types for name in names})
+        raise NotFound(f"No document of content_type {shortened(wanted)}.", hint=f"There are: {', '.join(known)}.")
     return found
 
 
@@ -188,14 +191,6 @@ def _no_slug(name: str, entries: Mapping[str, _Entry]) -> NotFound:
     near += [slug for slug in entries if low and low in slug and slug not in near][: 3 - len(near)]
     hint = f"Nearest: {', '.join(map(repr, near))}." if near else "Use searchDoc or listDoc."
     return NotFound(f"No document {shortened(name)}.", hint=hint)
-
-
-def _title(entry: _Entry) -> str:
-    return entry.stored.document.title
-
-
-def _date(entry: _Entry) -> str:
-    return entry.stored.document.last_modified
 
 
 def _item(entry: _Entry) -> SiteListItem:
@@ -262,25 +257,39 @@ def sections_of(slug: str, document: Document) -> list[SiteSection]:
 
     A section's id is the slug and the number of its heading; 0 is what stands before the first.
     """
-    text, headings = document.text, document.headings
+    text = document.text
     body = len(text) - len(pages.without_front_matter(text)) if document.front_matter else 0
-    starts = [heading.start for heading in headings]
+    parts = [(body, 0, document.title), *((one.start, one.level, one.text) for one in document.headings)]
+    ends = [*(start for start, _, _ in parts[1:]), len(text)]
     found = []
-    lead = text[body : starts[0] if starts else len(text)].strip("\n")
-    if lead.strip():
-        found.append(_section(slug, 0, document.title, 0, lead))
-    for place, heading in enumerate(headings):
-        end = starts[place + 1] if place + 1 < len(starts) else len(text)
-        content = text[heading.start : end].strip("\n")
-        found.append(_section(slug, place + 1, heading.text, heading.level, content))
+    for number, ((start, level, title), end) in enumerate(zip(parts, ends, strict=True)):
+        content = text[start:end].strip("\n")
+        if number or content.strip():
+            words = list(digest.keywords(content, 5))
+            found.append(
+                SiteSection(section_id=f"{slug}#{number}", title=title, level=level, content=content, keywords=words)
+            )
     return found
 
 
-def _section(slug: str, number: int, title: str, level: int, content: str) -> SiteSection:
-    return SiteSection(
-        section_id=f"{slug}#{number}",
-        title=title,
-        level=level,
-        content=content,
-        keywords=list(digest.keywords(content, 5)),
-    )
+def slug_for(file_path: str) -> str:
+    """The slug of a path.
+
+    >>> slug_for("kube/Getting Started/Install.md")
+    'kube-getting-started-install'
+    """
+    base = re.sub(r"\.[A-Za-z0-9]{1,8}$", "", file_path)
+    return "-".join(part for piece in base.split("/") if (part := slug_of(piece))) or "document"
+
+
+def slugs(file_paths: Iterable[str]) -> dict[str, str]:
+    """Path → slug, each slug once. Of paths with equal slugs all but the first by name get a suffix of their own."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for path in sorted(file_paths):
+        slug = slug_for(path)
+        if slug in taken:
+            slug = f"{slug}-{hashlib.sha256(path.encode()).hexdigest()[:8]}"
+        taken.add(slug)
+        found[path] = slug
+    return found

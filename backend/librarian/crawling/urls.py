@@ -49,21 +49,11 @@ _SEARCH = re.compile(
 )
 _INDEX = re.compile(r"/(index|default)\.(html?|xhtml|php|aspx)$", re.I)
 _NAT64, _COMPATIBLE = ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96")
-#: All public unicast addresses of IPv6 are in here (RFC 4291). Outside are site-local addresses (fec0::/10), NAT64 for
-#: local use (64:ff9b:1::/48), segment routing (5f00::/16), IPv4-translated addresses and whatever will be defined.
+#: All public unicast addresses of IPv6 (RFC 4291).
 _PUBLIC_IPV6 = ipaddress.IPv6Network("2000::/3")
 #: Special ranges of IANA's registries that `ipaddress` of some supported Python versions counts as public.
 _SPECIAL = tuple(
-    map(
-        ipaddress.ip_network,
-        (
-            "192.0.0.0/24",  # protocol assignments
-            "192.88.99.0/24",  # relays for 6to4, withdrawn
-            "2001::/23",  # protocol assignments
-            "2001:db8::/32",  # documentation
-            "3fff::/20",  # documentation
-        ),
-    )
+    map(ipaddress.ip_network, ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2001:db8::/32", "3fff::/20"))
 )
 _SAFE = "/%:@!$&'()*+,;=~-._"
 
@@ -88,14 +78,11 @@ def _spelt(url: str) -> str:
     """A site's pages repeat the same few hundred addresses."""
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
+        host, port = parts.hostname or "", parts.port
+        host = host if host.isascii() else host.encode("idna").decode()
+    except ValueError:  # a UnicodeError is one
         return ""
     if parts.scheme not in ("http", "https") or not host:
-        return ""
-    try:
-        host = host.encode("ascii").decode() if host.isascii() else host.encode("idna").decode()
-    except UnicodeError:
         return ""
     shown = f"[{host}]" if ":" in host else host
     if port not in (None, {"http": 80, "https": 443}[parts.scheme]):
@@ -120,9 +107,7 @@ def page_key(url: str) -> str:
     True
     """
     parts = urlsplit(url)
-    path = parts.path
-    for ending in (".md", ".markdown", ".mdx"):
-        path = path.removesuffix(ending)
+    path = re.sub(r"(\.md|\.markdown|\.mdx)+$", "", parts.path)
     path = re.sub(r"\.(html?|xhtml)$", "", path, flags=re.I)
     path = re.sub(r"/index$", "/", path, flags=re.I).rstrip("/")
     return urlunsplit(("", parts.netloc, path, parts.query, ""))

@@ -12,7 +12,7 @@ from ..errors import CallerError
 from ..schemas import MAX_QUERY_LENGTH
 
 _NUMBER = re.compile(r"[+-]?[\d.]")
-_WHOLE = re.compile(r"\.0*$")  #: some write grades as 1.0
+_WHOLE = re.compile(r"\.0*$")  #: grades may be written as 1.0
 
 
 @dataclass(frozen=True, slots=True)

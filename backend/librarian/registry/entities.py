@@ -19,11 +19,18 @@ from typing import Any, Literal
 from ..files.paths import Paths
 from ..storage.base import Catalog, CatalogReader
 
+logger = logging.getLogger(__name__)
+
 EntityType = Literal["mcp_server", "a2a_agent"]
 
+MOST_BYTES = 64 * 1024 * 1024  #: a dump of the whole public registry has some 20 MB
+MOST_BYTES_UNNAMED = 4 * 1024 * 1024  #: a JSON file whose name promises nothing is read up to this size
+_NAMES = frozenset({"server.json", "agent-card.json", "agent.json", "agent_card.json", "servers.json", "registry.json"})
+_LEFT_OUT = frozenset({"extension", "too_large", "in_root"})  #: why the index may pass over such a file
 _OFFICIAL = "io.modelcontextprotocol.registry/official"
 _SCHEMAS = ("inputSchema", "input_schema", "schema")
 _NUMBERS = re.compile(r"\d+")
+_FILLED = ("description", "tags", "tools", "capabilities", "skills")  #: what older versions may add
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +95,7 @@ def _found(data: object, depth: int) -> Iterator[Entity]:
             for value in inner:
                 yield from _found(_listed(value), depth + 1)
         elif isinstance(server := data.get("server"), dict):
-            official = _official(data)
-            entity = _server(server, official)
-            if entity is not None:
+            if (entity := _server(server, _official(data))) is not None:
                 yield entity
         elif (entity := _agent(data) or _server(data, _official(data))) is not None:
             yield entity
@@ -140,8 +145,8 @@ def _tools(data: Mapping[str, Any]) -> Iterator[ToolCard]:
         if isinstance(item, dict) and (name := _text(item.get("name")) or _text(item.get("tool_name"))):
             schema: dict[str, Any] = next((item[key] for key in _SCHEMAS if isinstance(item.get(key), dict)), {})
             parsed = item.get("parsed_description")  # a docstring, as gateways take it apart
-            said = _text(parsed.get("main")) if isinstance(parsed, dict) else ""
-            yield ToolCard(name, _text(item.get("description")) or said, schema)
+            summary = _text(parsed.get("main")) if isinstance(parsed, dict) else ""
+            yield ToolCard(name, _text(item.get("description")) or summary, schema)
 
 
 def _agent(data: Mapping[str, Any]) -> Entity | None:
@@ -174,20 +179,15 @@ def merged(entities: Iterable[Entity]) -> tuple[Entity, ...]:
     groups: dict[tuple[str, str], list[Entity]] = {}
     for entity in entities:
         groups.setdefault((entity.kind, entity.path.strip("/").casefold()), []).append(entity)
-    return tuple(sorted((_one(group) for group in groups.values()), key=lambda entity: (entity.kind, entity.path)))
+    return tuple(sorted((_latest(group) for group in groups.values()), key=lambda entity: (entity.kind, entity.path)))
 
 
-def _one(group: list[Entity]) -> Entity:
+def _latest(group: list[Entity]) -> Entity:
+    """The latest version, with what it lacks taken from the others."""
     best, *others = sorted(group, key=lambda entity: (entity.latest, _rank(entity.version)), reverse=True)
     for other in others:
-        best = replace(
-            best,
-            description=best.description or other.description,
-            tags=best.tags or other.tags,
-            tools=best.tools or other.tools,
-            capabilities=best.capabilities or other.capabilities,
-            skills=best.skills or other.skills,
-        )
+        gaps = {name: getattr(other, name) for name in _FILLED if not getattr(best, name)}
+        best = replace(best, **gaps)
     return best
 
 
@@ -208,29 +208,14 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(text for item in value if (text := _text(item))) if isinstance(value, list) else ()
 
 
-logger = logging.getLogger(__name__)
-
-MOST_BYTES = 64 * 1024 * 1024  #: a dump of the whole public registry has some 20 MB
-MOST_BYTES_UNNAMED = 4 * 1024 * 1024  #: a JSON file whose name promises nothing is looked into up to this size
-_NAMES = frozenset({"server.json", "agent-card.json", "agent.json", "agent_card.json", "servers.json", "registry.json"})
-_LEFT_OUT = frozenset({"extension", "too_large", "in_root"})  #: why the index may pass over such a file
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    size: int
-    mtime_ns: int
-    entities: tuple[Entity, ...]
-
-
 class RegistryFiles:
-    """Knows the files from the catalog, which lists what it read and what it passed over."""
+    """Finds the files through the catalog, which lists what it read and what it passed over."""
 
     def __init__(self, catalog: Catalog, root: Path) -> None:
         self._catalog = catalog
         self._paths = Paths(root)
         self._lock = threading.Lock()
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, tuple[tuple[int, int], tuple[Entity, ...]]] = {}  # name → (size and mtime, entities)
         self._entities: tuple[Entity, ...] = ()
 
     def entities(self) -> tuple[Entity, ...]:
@@ -239,30 +224,19 @@ class RegistryFiles:
         A file that can't be read or isn't JSON holds none; a warning names it where its name promised some.
         """
         with self._catalog.read() as reader:
-            names = set(_candidates(reader))
+            names = sorted(set(_candidates(reader)))
         with self._lock:
-            changed = False
-            for name in self._seen.keys() - names:
-                changed |= bool(self._seen.pop(name).entities)
+            before, self._seen = self._seen, {}
             for name in names:
-                changed |= self._look(name)
-            if changed:
-                self._entities = merged(entity for name in sorted(self._seen) for entity in self._seen[name].entities)
+                path, status = self._paths.stat(name)
+                if status is not None:
+                    version, known = (status.st_size, status.st_mtime_ns), before.get(name)
+                    same = known is not None and known[0] == version
+                    self._seen[name] = known if known and same else (version, _read(Path(path), name, status.st_size))
+            found = [entities for _, entities in self._seen.values() if entities]
+            if found != [entities for _, entities in before.values() if entities]:
+                self._entities = merged(entity for entities in found for entity in entities)
             return self._entities
-
-    def _look(self, name: str) -> bool:
-        """Whether the file's entities are others than before."""
-        before = self._seen.get(name)
-        path, status = self._paths.stat(name)
-        if status is None:
-            return bool(self._seen.pop(name, _Seen(0, 0, ())).entities)
-        if before is not None and (before.size, before.mtime_ns) == (status.st_size, status.st_mtime_ns):
-            return False
-        found = (
-            _read(Path(path), name) if status.st_size <= (MOST_BYTES if _promises(name) else MOST_BYTES_UNNAMED) else ()
-        )
-        self._seen[name] = _Seen(status.st_size, status.st_mtime_ns, found)
-        return bool(found) or (before is not None and bool(before.entities))
 
 
 def _candidates(reader: CatalogReader) -> Iterator[str]:
@@ -274,34 +248,30 @@ def _candidates(reader: CatalogReader) -> Iterator[str]:
             yield from (stored.document.file_path, *stored.also_in)
 
 
-def _promises(name: str) -> bool:
+def _read(path: Path, name: str, size: int) -> tuple[Entity, ...]:
     base = name.rsplit("/", 1)[-1].lower()
-    return base in _NAMES or base.endswith((".registry.json", ".server.json", ".agent-card.json"))
-
-
-def _parsed(data: bytes) -> object:
-    """JSON that can be answered as JSON again: NaN and infinities are null, halves of a surrogate pair U+FFFD."""
-    found = json.loads(data, parse_constant=lambda _: None)
-    return _whole(found) if b"\\ud" in data or b"\\uD" in data else found
-
-
-def _whole(value: object) -> object:
-    if isinstance(value, str):
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    if isinstance(value, list):
-        return [_whole(item) for item in value]
-    if isinstance(value, dict):
-        return {_whole(key): _whole(item) for key, item in value.items()}
-    return value
-
-
-def _read(path: Path, name: str) -> tuple[Entity, ...]:
+    promises = base in _NAMES or base.endswith((".registry.json", ".server.json", ".agent-card.json"))
+    if size > (MOST_BYTES if promises else MOST_BYTES_UNNAMED):
+        return ()
     try:
-        found = entities_of(_parsed(path.read_bytes()), name)
+        # NaN and infinities become null and lone surrogates U+FFFD, so that the answer is valid JSON.
+        data = json.loads(path.read_bytes(), parse_constant=lambda _: None)
+        found = entities_of(_encodable(data), name)
     except (OSError, ValueError, RecursionError) as error:
-        if _promises(name):
+        if promises:
             logger.warning("The registry file %s can't be read: %s", name, error)
         return ()
-    if not found and _promises(name):
+    if not found and promises:
         logger.warning("The registry file %s holds neither a server nor an agent.", name)
     return found
+
+
+def _encodable(value: object) -> object:
+    """JSON with lone surrogates replaced."""
+    if isinstance(value, str) and not value.isascii():
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, list):
+        return [_encodable(item) for item in value]
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(item) for key, item in value.items()}
+    return value

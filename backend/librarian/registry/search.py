@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -91,15 +92,13 @@ def is_named(entity: Entity, query: str) -> bool:
 logger = logging.getLogger(__name__)
 
 LEAST_CANDIDATES = 50
-BATCH = 32  #: texts embedded between two looks at the budget
-
-Scored = tuple[float, float, Entity]  #: clamped score, score, entity
+BATCH = 32  #: texts embedded between two looks at the deadline
 
 
 class Registry:
     """Answers questions over entities; thread-safe.
 
-    `entities` gives all there are; the same tuple while nothing has changed. `archive` keeps their vectors, so that
+    `entities` gives all there are; the same tuple while nothing has changed. `cache` keeps their vectors, so that
     each text is embedded once.
     """
 
@@ -107,106 +106,103 @@ class Registry:
         self,
         entities: Callable[[], tuple[Entity, ...]],
         embedder: LazyModel[Embedder] | None = None,
-        archive: EmbeddingCache | None = None,
+        cache: EmbeddingCache | None = None,
     ) -> None:
         self._entities = entities
         self._embedder = embedder
-        self._archive = archive
+        self._cache = cache
         self._embedded: tuple[tuple[Entity, ...], str, tuple[Vectors, ...]] | None = None
 
-    def search(self, query: str, entity_types: Collection[str], max_results: int, budget: Deadline) -> RegistryResponse:
+    def search(
+        self, query: str, entity_types: Collection[str], max_results: int, deadline: Deadline
+    ) -> RegistryResponse:
         """The best `max_results` of each wanted type. Every candidate is scored before any is cut off.
 
         Candidates are the entities nearest in meaning, max(3 × `max_results`, 50) of them, and all that hold a
-        keyword. Without a model the words alone decide, and the answer's `search_mode` says so. Whoever is asked for
-        by name comes first; else the score decides, and among equal ones what it was before it was clamped.
+        keyword. Without a model the words alone decide, and `search_mode` says so. An exact name comes first; else
+        the score decides, and among equal ones the score before it was clamped.
         """
         every = self._entities()
         words = keywords(query)
-        cosines = self._cosines(query, every, budget)
-        scored = []
-        nearest: set[int] = set()
+        cosines = self._cosines(query, every, deadline)
+        near: set[int] = set()
         if cosines is not None:
-            nearest = set(np.argsort(-cosines, kind="stable")[: max(3 * max_results, LEAST_CANDIDATES)].tolist())
+            near = set(np.argsort(-cosines, kind="stable")[: max(3 * max_results, LEAST_CANDIDATES)].tolist())
+        scored: list[tuple[bool, float, Entity]] = []  # not asked for by name, score, entity
         for index, entity in enumerate(every):
-            if not entity.enabled:
-                continue
-            boost = text_boost(entity, words)
-            if not boost and index not in nearest and not is_named(entity, query):
-                continue
-            score = _score(entity, float(cosines[index]) if cosines is not None else None, boost)
-            scored.append((clamped(score), score, entity))
-        scored.sort(key=lambda item: (not is_named(item[2], query), -item[0], -item[1], item[2].path))
-        wanted = set(entity_types)
-        servers = [item for item in scored if item[2].kind == "mcp_server"]
-        agents = [item for item in scored if item[2].kind == "a2a_agent"]
+            boost, named = text_boost(entity, words), is_named(entity, query)
+            if entity.enabled and (boost or named or index in near):
+                score = _score(entity, float(cosines[index]) if cosines is not None else None, boost)
+                scored.append((not named, score, entity))
+        scored.sort(key=lambda item: (item[0], -clamped(item[1]), -item[1], item[2].path))
+        servers = [(entity, clamped(score)) for _, score, entity in scored if entity.kind == "mcp_server"]
+        agents = [(entity, clamped(score)) for _, score, entity in scored if entity.kind == "a2a_agent"]
+        tools = (_tool(*server, tool) for server in servers for tool in matching_tools(server[0], words))
         return RegistryResponse(
             query=query,
             search_mode="lexical-only" if cosines is None else "hybrid",
-            servers=[_server(item, words) for item in servers[:max_results]] if "mcp_server" in wanted else [],
-            agents=[_agent(item) for item in agents[:max_results]] if "a2a_agent" in wanted else [],
-            tools=_tools(servers, words, max_results) if "tool" in wanted else [],
+            servers=[_server(*one, words) for one in servers[:max_results] if "mcp_server" in entity_types],
+            agents=[_agent(*one) for one in agents[:max_results] if "a2a_agent" in entity_types],
+            tools=list(islice(tools, max_results)) if "tool" in entity_types else [],
             total_entities=len(every),
         )
 
-    def _cosines(self, query: str, every: tuple[Entity, ...], budget: Deadline) -> Vector | None:
+    def _cosines(self, query: str, every: tuple[Entity, ...], deadline: Deadline) -> Vector | None:
         """Cosine of each entity's best window with the question, shape (n,); None without a model."""
         if self._embedder is None:
             return None
         try:
             embedder = self._embedder.get()
             asked = embedder.embed_query(query)
-            vectors = self._vectors(embedder, every, budget)
+            vectors = self._vectors(embedder, every, deadline)
         except Unavailable as error:
             logger.warning("The registry is searched by words alone: %s", error)
             return None
         return np.array([float(np.max(own @ asked)) if len(own) else 0.0 for own in vectors], np.float32)
 
-    def _vectors(self, embedder: Embedder, every: tuple[Entity, ...], budget: Deadline) -> tuple[Vectors, ...]:
+    def _vectors(self, embedder: Embedder, every: tuple[Entity, ...], deadline: Deadline) -> tuple[Vectors, ...]:
         """Per entity the vectors of its windows, shape (windows, dimension)."""
         known = self._embedded
         if known is not None and known[0] is every and known[1] == embedder.fingerprint:
             return known[2]
         windows = [embedder.windows("", entity.text) for entity in every]
-        by_hash = self._embed(embedder, {window.hash: window for own in windows for window in own}, budget)
+        by_hash = self._embed(embedder, {window.hash: window for own in windows for window in own}, deadline)
         none = np.zeros((0, embedder.spec.dimension), np.float32)
         vectors = tuple(np.stack([by_hash[window.hash] for window in own]) if own else none for own in windows)
         self._embedded = (every, embedder.fingerprint, vectors)
         return vectors
 
-    def _embed(self, embedder: Embedder, windows: Mapping[str, Window], budget: Deadline) -> dict[str, Vector]:
-        found = self._archive.get(embedder.fingerprint, list(windows)) if self._archive is not None else {}
+    def _embed(self, embedder: Embedder, windows: Mapping[str, Window], deadline: Deadline) -> dict[str, Vector]:
+        found = self._cache.get(embedder.fingerprint, list(windows)) if self._cache is not None else {}
         missing = [window for key, window in windows.items() if key not in found]
         for start in range(0, len(missing), BATCH):
-            budget.check()
+            deadline.check()
             batch = missing[start : start + BATCH]
             rows = embedder.embed_passages([window.text for window in batch])
             new = {window.hash: row for window, row in zip(batch, rows, strict=True)}
-            if self._archive is not None:
-                self._archive.put(embedder.fingerprint, new)
+            if self._cache is not None:
+                self._cache.put(embedder.fingerprint, new)
             found |= new
         return found
 
 
 def _score(entity: Entity, cosine: float | None, boost: float) -> float:
     score = lexical_score(boost) if cosine is None else hybrid_score(cosine, boost)
-    if logger.isEnabledFor(logging.DEBUG):
-        logger.debug(
-            "Score for '%s' (type=%s): vector=%.4f, normalized_vector=%.4f, text_boost=%.1f, boost_contrib=%.4f, "
-            "final=%.4f",
-            entity.name,
-            entity.kind,
-            cosine or 0.0,
-            0.0 if cosine is None else (cosine + 1) / 2,
-            boost,
-            score if cosine is None else BOOST_SHARE * boost,
-            clamped(score),
-        )
+    logger.debug(
+        "Score for '%s' (type=%s): vector=%.4f, normalized_vector=%.4f, text_boost=%.1f, boost_contrib=%.4f, "
+        "final=%.4f",
+        entity.name,
+        entity.kind,
+        cosine or 0.0,
+        0.0 if cosine is None else (cosine + 1) / 2,
+        boost,
+        score if cosine is None else BOOST_SHARE * boost,
+        clamped(score),
+    )
     return score
 
 
-def _server(item: Scored, words: Sequence[str]) -> ServerItem:
-    score, _, entity = item
+def _server(entity: Entity, score: float, words: Sequence[str]) -> ServerItem:
     return ServerItem(
         path=entity.path,
         server_name=entity.name,
@@ -220,8 +216,7 @@ def _server(item: Scored, words: Sequence[str]) -> ServerItem:
     )
 
 
-def _agent(item: Scored) -> AgentItem:
-    score, _, entity = item
+def _agent(entity: Entity, score: float) -> AgentItem:
     return AgentItem(
         path=entity.path,
         agent_name=entity.name,
@@ -234,18 +229,11 @@ def _agent(item: Scored) -> AgentItem:
     )
 
 
-def _tools(servers: Sequence[Scored], words: Sequence[str], most: int) -> list[ToolItem]:
-    """Tools that match, best server first; a tool counts as much as its server."""
-    found: list[ToolItem] = []
-    for score, _, entity in servers:
-        for tool in matching_tools(entity, words)[: most - len(found)]:
-            found.append(
-                ToolItem(
-                    server_path=entity.path,
-                    tool_name=tool.name,
-                    description=tool.description,
-                    inputSchema=dict(tool.input_schema),
-                    relevance_score=score,
-                )
-            )
-    return found
+def _tool(entity: Entity, score: float, tool: ToolCard) -> ToolItem:
+    return ToolItem(
+        server_path=entity.path,
+        tool_name=tool.name,
+        description=tool.description,
+        inputSchema=dict(tool.input_schema),
+        relevance_score=score,
+    )

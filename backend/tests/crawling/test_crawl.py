@@ -21,10 +21,8 @@ from pathlib import Path
 import pytest
 
 from librarian.cli import main
-from librarian.crawling.crawler import Crawler
-from librarian.crawling.options import CrawlOptions
+from librarian.crawling.crawler import Crawler, CrawlOptions, CrawlProgress, CrawlReport
 from librarian.crawling.pages import CrawlState, state_path
-from librarian.crawling.report import CrawlProgress, CrawlReport
 from librarian.errors import CallerError, Damaged, NotFound, Unavailable
 from tests.crawling.site import PAGES, SECTIONS, Site, served
 
@@ -165,8 +163,7 @@ def test_a_refresh_fetches_only_what_changed_and_drops_what_is_gone(crawled: Cra
 KILLED = """
 import sys
 from pathlib import Path
-from librarian.crawling.options import CrawlOptions
-from librarian.crawling.crawler import Crawler
+from librarian.crawling.crawler import Crawler, CrawlOptions
 options = CrawlOptions(allow_private=True, per_second=0, timeout_s=2, most_bytes=2_000_000)
 Crawler(sys.argv[1], "gadgets", Path(sys.argv[2]), Path(sys.argv[3]), options).run()
 """

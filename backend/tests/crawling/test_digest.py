@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from librarian.crawling import digest
 
@@ -20,13 +17,16 @@ def test_marks_without_end_cost_no_more_than_other_text(piece: str) -> None:
     assert time.monotonic() - begun < 20
 
 
-@given(st.lists(st.sampled_from(["```", "`", "~~~", "\n", "\n", "a", " ", "````", "\t"]), max_size=16).map("".join))
-def test_fenced_code_says_nothing_of_what_a_page_is_about(text: str) -> None:
-    fenced = re.compile(r"^(`{3,}|~{3,}).*?^\1[ \t]*$", re.S | re.M)
-    assert digest.prose(text) == digest.prose(fenced.sub("\n\n", text))
-
-
-@given(st.text("[]()!x\n", max_size=16))
-def test_a_link_leaves_its_words_and_an_image_nothing(text: str) -> None:
-    without = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text))
-    assert digest.prose(text) == re.sub(r"\\([<#>*_-])", r"\1", without)
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("before\n```\ncode\n```\nafter", "before\n\nafter"),
+        ("before\n~~~~ sh\ncode\n~~~\nmore\n~~~~~\nafter", "before\n\nafter"),
+        ("before\n```\ncode without end", "before\n"),
+        ("see [the **guide**](guide.md#top) ![a plan](plan.png)now", "see the guide now"),
+        ("[![badge](b.svg)](https://e.org) [open [", " [open ["),
+        ("# Title\nsaid\n| a | b |", "\nsaid\n"),
+    ],
+)
+def test_prose_is_what_a_reader_reads_in_sentences(text: str, expected: str) -> None:
+    assert digest.prose(text) == expected

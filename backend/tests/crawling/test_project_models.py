@@ -1,13 +1,11 @@
 """Crawled projects and the library's embedding model: what is proved here.
 
 * A project is embedded with the library's model; its crawl remembers the root, the model and the dimension.
-* A project that an earlier version gave a model of its own: crawl report and status say that this is ignored.
 * `--model` and `crawl.model` say what to do instead.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,28 +76,7 @@ def test_a_project_is_embedded_with_the_model_of_the_library(place: Place) -> No
         status = library.status()
         assert (status.status, status.embedded_chunks, status.chunks) == ("ready", 5, 5)
         assert status.embeddings.models == [str(place.own)]
-        assert not any("is ignored" in note for note in status.notes)
         assert {item.product for item in library.search("what is a persistent volume").results} == {"notes", "site"}
-
-
-def test_a_model_that_a_project_was_given_earlier_is_reported_as_ignored(
-    place: Place, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert place.crawl(place.url, "--project", "site") == 0
-    path = state_path(place.folder / "index", "site")
-    state = {**json.loads(path.read_text()), "model_chosen": True, "embedding_model": "bge-small-en-v1.5"}
-    path.write_text(json.dumps(state))
-    note = "The project site asks for the embedding model bge-small-en-v1.5, which is ignored: a library has one model."
-    capsys.readouterr()
-    assert place.crawl("--refresh") == 0
-    assert note in " ".join(capsys.readouterr().out.split())
-    with place.open() as library:
-        status = library.status()
-        assert (status.status, status.embedded_chunks) == ("ready", 5)
-        assert [told for told in status.notes if told.startswith(note)]
-    path.write_text("{")
-    with place.open() as library:
-        assert library.status().status == "ready"
 
 
 def test_asking_for_another_model_says_what_to_do_instead(

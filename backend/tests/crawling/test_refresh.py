@@ -19,11 +19,9 @@ from pathlib import Path
 import pytest
 
 from librarian.cli import main
-from librarian.crawling.crawler import Crawler
+from librarian.crawling.crawler import Crawler, CrawlOptions, CrawlReport
 from librarian.crawling.fetching import Fetcher
-from librarian.crawling.options import CrawlOptions
 from librarian.crawling.pages import CrawlState, remove_project, state_path
-from librarian.crawling.report import CrawlReport
 from librarian.errors import Damaged, Unavailable
 from tests.crawling.site import Site, served
 

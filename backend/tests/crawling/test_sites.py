@@ -26,8 +26,7 @@ from librarian.api.model_text import render
 from librarian.cli import main
 from librarian.crawling import digest
 from librarian.crawling import pages as page_files
-from librarian.crawling.digest import slugs
-from librarian.crawling.sites import Sites, sections_of
+from librarian.crawling.sites import Sites, sections_of, slugs
 from librarian.embeddings.model_files import ModelStore
 from librarian.errors import CallerError, NotFound
 from librarian.evaluation.unanswered_queries import QueryLog
