@@ -126,7 +126,7 @@ def test_every_source_of_points_is_on_the_page_of_fields() -> None:
     told = set(re.findall(r'\bScorePart\(\s*"([^"]+)"', source))
     assert len(told) > 6
     learned = ranker.shipped()
-    weighed = {**learned.weights, **learned.in_sentences(1.0).weights, **learned.with_hyde().weights}
+    weighed = {**learned.weights, **ranker.in_sentences(dict(learned.weights), 1.0), "hyde_scaled": 1.0}
     assert told | {*ranker.READ, *ranker.GIVEN, "hyde", *(name for name, weight in weighed.items() if weight)} <= page
 
 

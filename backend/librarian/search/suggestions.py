@@ -7,10 +7,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from typing import TYPE_CHECKING
 
 from ..models import AnalyzedQuery, Document, Filters, Mode, Query
-from ..storage.base import CatalogReader, Columns
 from .spelling import CLOSENESS, NAMES_READ, WORDS_READ
+
+if TYPE_CHECKING:  # the command line reads this page without numpy
+    from ..storage.base import CatalogReader, Columns
 
 MOST = 3  #: documents that are shown
 LONGEST = 80  #: characters of a query that are shown
