@@ -16,7 +16,7 @@ import pytest
 from librarian.embeddings.model_files import ModelStore
 from librarian.library import Librarian
 from librarian.schemas import Result
-from librarian.search.ranker import EVIDENCE, READ, shipped
+from librarian.search.ranker import GIVEN, READ, shipped
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "librarian" / "explanation" / "ranking.md"
 MEANINGS = {
@@ -53,7 +53,7 @@ def table(answer: dict[str, Result]) -> str:
     documents = sorted(answer.values(), key=lambda result: result.rank)
     rows = [["reason", "what it is", "weight", *(result.file_name for result in documents)]]
     rows.append(["---"] * len(rows[0]))
-    weights = {**shipped().weights, "evidence": EVIDENCE}
+    weights = {**shipped().weights, "evidence": GIVEN["evidence"]}
     for name in (*READ, "evidence"):
         found = [next((reason for reason in result.why if reason.source == name), None) for result in documents]
         cells = ["" if reason is None else f"{reason.raw:.3f} → {reason.points:.2f}" for reason in found]
@@ -87,7 +87,7 @@ def test_the_table_is_what_the_library_answers(answer: dict[str, Result], update
 
 def test_points_are_weights_times_what_was_seen_and_add_up(answer: dict[str, Result]) -> None:
     documents = sorted(answer.values(), key=lambda result: result.rank)
-    weights = {**shipped().weights, "evidence": EVIDENCE}
+    weights = {**shipped().weights, "evidence": GIVEN["evidence"]}
     for result in documents:
         for reason in result.why:
             assert reason.raw is not None
