@@ -73,7 +73,7 @@ Matched = tuple[int, int, Match]
 
 
 def all_pieces(text: str, start: int, end: int) -> Pieces:
-    """Spans of the words and marks between two offsets."""
+    """Every piece of `text[start:end]`, which stands between two blanks."""
     return [piece.span() for piece in _PIECE.finditer(text, start, end)]
 
 
