@@ -231,6 +231,7 @@ class CrawlState:
             data = json.loads(path.read_text("utf-8"))
             if data.pop("format") != _FORMAT:
                 raise ValueError("another format")
+            data.pop("model_chosen", None)  # of an earlier version
             data["records"] = {url: Record(**record) for url, record in data["records"].items()}
             for file in (*(record.file for record in data["records"].values()), *data.get("overviews", ())):
                 if file and (file.split("/")[0] != path.stem or ".." in file.split("/")):

@@ -14,12 +14,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..models import AnalyzedQuery, Filters, Query, Selection
-from ..storage.base import CatalogReader, Columns, KeywordIndex
 from ..text.analyzer import StandardAnalyzer
 from .query_expansion import EXCLUSIONS, FLAGS, SPELLING, QueryForm
+
+if TYPE_CHECKING:  # the command line reads this page without numpy
+    from ..storage.base import CatalogReader, Columns, KeywordIndex
 
 log = logging.getLogger(__name__)
 
