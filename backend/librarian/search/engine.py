@@ -226,8 +226,8 @@ class HybridSearchEngine:
             hits = [hit for number, hit in enumerate(hits) if number < FEWEST_SECTIONS or hit.relevance >= enough]
             nearest = _nearest_parts(context, found)
             groups = [pagination.Group(hit, (), nearest(hit.candidate.chunk_id)) for hit in hits]
-            room = pagination.CHARACTERS * (query.max_tokens or DEFAULT_TOKENS)
-            return tuple(pagination.sections(groups, Excerpts(self._analyzer, context.analyzed), reader, room))
+            space = pagination.CHARACTERS * (query.max_tokens or DEFAULT_TOKENS)
+            return tuple(pagination.sections(groups, Excerpts(self._analyzer, context.analyzed), reader, space))
 
     def rank(self, query: Query, reader: CatalogReader, deadline: Deadline | None = None) -> Ranked:
         """All candidates in order with everything known about them: for explaining an absence and for measuring."""
@@ -363,9 +363,9 @@ class HybridSearchEngine:
             )
             for hit in outcome.hits
         ]
-        room = pagination.room_for(outcome)
-        room = int(room * UNLIKELY_SHARE) if outcome.answerable == "unlikely" else room
-        return pagination.pack(groups, Excerpts(self._analyzer, context.analyzed), context.reader, room, context.query)
+        space = pagination.space_for(outcome)
+        space = int(space * UNLIKELY_SHARE) if outcome.answerable == "unlikely" else space
+        return pagination.pack(groups, Excerpts(self._analyzer, context.analyzed), context.reader, space, context.query)
 
     def _missing(self, context: SearchContext) -> Missing:
         """Names and rare words of a query that no document holds which the filters let through."""

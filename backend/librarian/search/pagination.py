@@ -2,14 +2,13 @@
 
 Equal texts are one hit, documents don't crowd each other out. A token counts as four characters of the answer as text.
 With a budget there is one entry per document: the first ones get the smallest complete section that holds their best
-chunk, or as much of it as there is room for; those that follow get the sentences that answer. What else of a document
+chunk, or as much of it as there is space for; those that follow get the sentences that answer. What else of a document
 was found is listed by its lines.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -47,11 +46,11 @@ LABEL = 20  #: and of what each line below the results begins with
 #: chosen by what `benchmarks/agent_cost.py` reaches within 1,000 and 2,000 tokens.
 FILL = 0.58
 FEW, FILL_OF_FEW = 5, 0.93  #: so few results are wanted for reading; more than this is never aimed at
-#: What the first entries may take of the room that those after them leave, and what each of these may.
+#: What the first entries may take of the space that those after them leave, and what each of these may.
 SHARES, SHARE = (0.6, 0.9), 0.5
 FIRST = 1400  #: characters reserved for the text of the first entries, before one more is shown
 LEAST = 100  #: characters reserved for the text of each entry
-SENTENCE = 240  #: characters that the sentence which answers may take where there is less room than that
+SENTENCE = 240  #: characters that the sentence which answers may take where there is less space than that
 WITH_LIST = 2  #: entries whose further chunks are listed before the others get their text
 ITEM, HEADING = 34, 60  #: characters of such a line besides the heading, and of its heading
 MARK = 60  #: characters of the line above each of several sections
@@ -78,21 +77,23 @@ def deduplicate(found: Ranked, columns: Columns, *, limit: int, per_group: int) 
     """
     ids, sums = np.array(found.chunk_ids, dtype=np.int64), found.sums
     docs, groups = columns.doc_of(ids).tolist(), columns.group_of(ids).tolist()
+    texts = columns.text_of(ids).tolist()
     alike: dict[int, list[int]] = {}
-    for place, text in enumerate(columns.text_of(ids).tolist()):
-        if docs[place]:
-            alike.setdefault(text, []).append(place)
+    if len(set(texts)) < len(texts):
+        for place, text in enumerate(texts):
+            if docs[place]:
+                alike.setdefault(text, []).append(place)
     entries: list[PageEntry] = []
-    counts: Counter[int] = Counter()
-    for places in alike.values():
+    counts: dict[int, int] = {}
+    for places in alike.values() or ([place] for place, doc in enumerate(docs) if doc):
         place = places[0]
         holders: Sequence[int] = ()
         if len(places) > 1:
             modified = columns.modified_of(ids[places]).tolist()
             equal = [(-date, other) for other, date in zip(places, modified, strict=True) if sums[other] == sums[place]]
             place, holders = min(equal)[1], [docs[other] for other in places]
-        counts[groups[place]] += 1
-        if per_group and counts[groups[place]] > per_group:
+        counts[groups[place]] = count = counts.get(groups[place], 0) + 1
+        if per_group and count > per_group:
             continue
         if len(entries) == limit:
             return entries, True
@@ -206,15 +207,15 @@ class _Sections:
         return first, self._headings[number].line - 1 if number < len(self._starts) else max(first, self._line_end)
 
 
-def pack(groups: Sequence[Group], excerpts: Excerpts, reader: CatalogReader, room: int, query: Query) -> list[Hit]:
-    """As many of the documents as fit into `room` characters, at least one, each with what is shown of it.
+def pack(groups: Sequence[Group], excerpts: Excerpts, reader: CatalogReader, space: int, query: Query) -> list[Hit]:
+    """As many of the documents as fit into `space` characters, at least one, each with what is shown of it.
 
-    As many hits as the caller asked for are shown if they fit at all, otherwise only while there is room for more than
+    As many hits as the caller asked for are shown if they fit at all, otherwise only while there is space for more than
     a sentence of the first ones.
     """
     wanted = query.max_results if query.counted else None
     heads = [_head(group.hit, with_context=query.include_parent_context) for group in groups]
-    aim, most = int(room * FILL), int(room * FILL_OF_FEW)
+    aim, most = int(space * FILL), int(space * FILL_OF_FEW)
     if wanted is not None:
         least = sum(heads) + LEAST * len(heads)
         aim = most if wanted <= FEW else min(most, max(aim, least + FIRST // 2))
@@ -231,7 +232,7 @@ def pack(groups: Sequence[Group], excerpts: Excerpts, reader: CatalogReader, roo
         free = left - LEAST * (count - number - 1)
         share = SHARES[number] if number < len(SHARES) else SHARE
         own = max(LEAST, int(free if count == 1 else free * share))
-        hit = _shown(group, excerpts, reader, min(own, max(LEAST, room - heads[number])))
+        hit = _shown(group, excerpts, reader, min(own, max(LEAST, space - heads[number])))
         left -= len(hit.snippet.text)
         packed.append(hit)
     for number, (hit, group) in enumerate(zip(packed, groups, strict=False)):
@@ -244,12 +245,12 @@ def pack(groups: Sequence[Group], excerpts: Excerpts, reader: CatalogReader, roo
     return packed
 
 
-def sections(groups: Sequence[Group], excerpts: Excerpts, reader: CatalogReader, room: int) -> list[Hit]:
-    """The sections of one document that its chunks stand in, in the document's order, within `room` characters.
+def sections(groups: Sequence[Group], excerpts: Excerpts, reader: CatalogReader, space: int) -> list[Hit]:
+    """The sections of one document that its chunks stand in, in the document's order, within `space` characters.
 
-    The groups are chunks of it, best first; of these, as many as there is room for.
+    The groups are chunks of it, best first; of these, as many as there is space for.
     """
-    left = int(room * FILL)
+    left = int(space * FILL)
     shown: list[Hit] = []
 
     def is_shown(text: Chunk | Snippet) -> bool:
@@ -268,8 +269,8 @@ def sections(groups: Sequence[Group], excerpts: Excerpts, reader: CatalogReader,
     return sorted(shown, key=lambda hit: hit.snippet.line_start)
 
 
-def _shown(group: Group, excerpts: Excerpts, reader: CatalogReader, room: int) -> Hit:
-    """The hit with at most `room` characters of the section that its chunk stands in; a sentence may take more."""
+def _shown(group: Group, excerpts: Excerpts, reader: CatalogReader, space: int) -> Hit:
+    """The hit with at most `space` characters of the section that its chunk stands in; a sentence may take more."""
     hit = group.hit
     chunk, document = hit.chunk.chunk, hit.document
     headings = document.document.headings
@@ -280,7 +281,7 @@ def _shown(group: Group, excerpts: Excerpts, reader: CatalogReader, room: int) -
     sections = _Sections(headings, max(chunk.end, end.end), max(chunk.line_end, end.line_end))
     low, high = sections.at(chunk.start)[0], sections.at(max(chunk.start, chunk.end - 1))[1]
     chunks, all_there = [chunk], low >= chunk.start and high <= chunk.end
-    if room > len(chunk.text) and not all_there:
+    if space > len(chunk.text) and not all_there:
         first, last = max(0, chunk.ordinal - REACH), chunk.ordinal + REACH
         near = [stored.chunk for stored in reader.chunks_between(document.doc_id, first, last, low, high)]
         # of the same page, and in a mail of the same part of it
@@ -290,7 +291,7 @@ def _shown(group: Group, excerpts: Excerpts, reader: CatalogReader, room: int) -
         all_there = len(chunks) == len(near) and (not first or near[0].ordinal > first) and near[-1].ordinal < last
     text = TextRange.of(chunks, chunk)
     snippet, at, whole = excerpts.cut(
-        text, document.document.language, room, sections.at, group.nearest, least=SENTENCE
+        text, document.document.language, space, sections.at, group.nearest, least=SENTENCE
     )
     low, high = sections.at(at)
     return replace(
@@ -306,7 +307,7 @@ def _shown(group: Group, excerpts: Excerpts, reader: CatalogReader, room: int) -
 # -- what that costs -----------------------------------------------------------------------------------------------
 
 
-def room_for(outcome: SearchOutcome) -> int:
+def space_for(outcome: SearchOutcome) -> int:
     """Characters of the answer as text that the results may take."""
     around = AROUND + _below(outcome)
     return CHARACTERS * max(0, (outcome.query.max_tokens or DEFAULT_TOKENS) - around)

@@ -1,6 +1,6 @@
 """What is shown of a hit: a coherent piece of its chunk, or of the section around it, with the match in it.
 
-The spans that carry most of the query's words are chosen, then what surrounds them while there is room. A fence or a
+The spans that carry most of the query's words are chosen, then what surrounds them while there is space. A fence or a
 table is shown whole where it fits, else by whole lines around the match. A chunk that was found by its meaning may hold
 no word of the query: its best sentence then is the one with words that begin like the query's; where there is none, the
 one whose words look most like them by their letters; where nothing looks alike, the first.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -120,6 +119,7 @@ class MatchFinder(dict[str, Match | None]):
         self._wanted = wanted
         self._beginnings = {token[:_ALIKE_LETTERS]: token for token in wanted if len(token) > _ALIKE_LETTERS}
         self._by_piece = analyzer.by_piece(language)
+        self._lines: dict[str, list[Matched]] = {}
         self._pieces = english_prefilter(wanted) if language in ("", "en") else all_pieces
 
     def __missing__(self, piece: str) -> Match | None:
@@ -149,6 +149,13 @@ class MatchFinder(dict[str, Match | None]):
         """In order, the pieces of `text[start:end]` with a match."""
         pieces = (all_pieces if is_spelt(text, start, end) else self._pieces)(text, start, end)
         return [(first, last, found) for first, last in pieces if (found := self[text[first:last]]) is not None]
+
+    def in_line(self, line: str) -> list[Matched]:
+        """Those of a line that may come with many chunks, as the mark of a cut and the end of a fence do."""
+        found = self._lines.get(line)
+        if found is None:
+            found = self._lines[line] = self.within(line, 0, len(line))
+        return found
 
 
 def _without_overlap(words: Sequence[Word]) -> list[tuple[int, int]]:
@@ -232,9 +239,10 @@ class _Matcher:
 
 def _weights_of(
     text: str, spans: Sequence[Span], matched: Sequence[Matched], finder: MatchFinder
-) -> dict[int, Mapping[str, float]]:
+) -> dict[int, dict[str, float]]:
     """By the matched pieces of the text. Words that are in few spans weigh more."""
     found: dict[int, dict[str, float]] = {}
+    spread: dict[str, int] = {}
     number = 0
     for start, end, match in matched:
         while number < len(spans) and (span := spans[number]).start < end:
@@ -243,24 +251,28 @@ def _weights_of(
                 own = match if inside else finder[text[max(start, span.start) : min(end, span.end)]]
                 if own is not None:
                     here = found.setdefault(number, {})
-                    here.update({token: max(weight, here.get(token, 0.0)) for token, weight in own.weights.items()})
+                    for token, weight in own.weights.items():
+                        if token not in here:
+                            here[token] = weight
+                            spread[token] = spread.get(token, 0) + 1
+                        elif weight > here[token]:
+                            here[token] = weight
                 if span.end >= end:
                     break
             number += 1
-    spread = Counter(token for here in found.values() for token in here)
     rarity = {token: math.log(1 + len(spans) / count) for token, count in spread.items()}
-    shares = {number: 0.5 if spans[number].heading else 1.0 for number in found}  # headings are shown beside it anyway
-    return {
-        number: {token: weight * shares[number] * rarity[token] for token, weight in here.items()}
-        for number, here in found.items()
-    }
+    for number, here in found.items():
+        share = 0.5 if spans[number].heading else 1.0  # headings are shown beside the snippet anyway
+        for token in here:
+            here[token] *= share * rarity[token]
+    return found
 
 
 # -- which spans are shown -----------------------------------------------------------------------------------------
 
 
-def _window(spans: Sequence[Span], weights: Weights, room: int, nearer: Sequence[bool]) -> tuple[int, int]:
-    """First and last of the spans with most weight within `room` characters, the shortest such window.
+def _window(spans: Sequence[Span], weights: Weights, space: int, nearer: Sequence[bool]) -> tuple[int, int]:
+    """First and last of the spans with most weight within `space` characters, the shortest such window.
 
     `nearer` says of each span whether it stands in the part that is nearest to the query.
     """
@@ -271,7 +283,7 @@ def _window(spans: Sequence[Span], weights: Weights, room: int, nearer: Sequence
         total = repeated = 0.0
         for last in numbers[nth:]:
             length = spans[last].end - spans[first].start
-            if length > room and last > first:
+            if length > space and last > first:
                 break
             for token, weight in weights[last].items():
                 before = seen.get(token, 0.0)
@@ -299,17 +311,17 @@ def _cut(
     weights: Weights,
     matched: Sequence[Matched],
     finder: MatchFinder,
-    room: int,
+    space: int,
     least: int = 0,
 ) -> tuple[Snippet, tuple[int, int]]:
-    """The window as it is shown within `room` characters, and what is left of it: what isn't of the core goes first,
+    """The window as it is shown within `space` characters, and what is left of it: what isn't of the core goes first,
     then whichever end says less; a single span is cut. A window of at most `least` characters stays."""
     (first, last), whole = window, window
     while True:
         shown, parts = renderings[first, last]
         if shown != (visible := without_hidden(shown)):
             shown, parts = visible, [(ADDED, visible)]
-        if len(shown) <= room or first == last or (len(shown) <= least and (first, last) == whole):
+        if len(shown) <= space or first == last or (len(shown) <= least and (first, last) == whole):
             break
         if last > core[1]:
             last -= 1
@@ -317,9 +329,9 @@ def _cut(
             first += 1
         else:
             last -= 1
-    if len(shown) > max(room, least):
+    if len(shown) > max(space, least):
         line = without_hidden(text[spans[first].start : spans[first].end]).rstrip()
-        shown = cut_to(shown, line, spans[first].container, _places_in(shown, finder), max(room, least))
+        shown = cut_to(shown, line, spans[first].container, _places_in(shown, finder), max(space, least))
         parts = [(ADDED, shown)]
     highlights = _highlights_of(parts, text, matched, finder)
     return Snippet(shown, spans[first].line, spans[last].line_end, highlights), (first, last)
@@ -347,7 +359,7 @@ def _highlights_of(
         if origin != ADDED and between_blanks:
             here = [piece for piece in matched if origin <= piece[0] < end]
         else:
-            here, origin = finder.within(part, 0, len(part)), 0
+            here, origin = finder.in_line(part), 0
         for place, _, match in here:
             place += shift - origin
             found += [(place + start, place + end) for start, end in match.highlights]
@@ -398,15 +410,15 @@ class Snippets:
             low, high = min(first, members[0]), max(last, members[-1])
             if len(renderings[low, high].text) <= CEILING:
                 first, last = low, high
-        room = {1: self._context_lines, -1: self._context_lines}
+        space = {1: self._context_lines, -1: self._context_lines}
         while True:
             for direction in (1, -1):
                 low, high = _step(spans, first, last, direction)
                 if (low, high) == (first, last):
                     continue
-                left = room[direction] - _more_lines(spans, first, last, low, high)
+                left = space[direction] - _more_lines(spans, first, last, low, high)
                 if left >= 0 and len(renderings[low, high].text) <= self._target:
-                    first, last, room[direction] = low, high, left
+                    first, last, space[direction] = low, high, left
                     break
             else:
                 return first, last
@@ -537,13 +549,13 @@ class Excerpts:
         self,
         stretch: TextRange,
         language: str,
-        room: int,
+        space: int,
         section_of: Callable[[int], tuple[int, int]],
         nearest: tuple[int, int] | None = None,
         *,
         least: int = 0,
     ) -> Excerpt:
-        """At most `room` characters of the section that holds the sentences which answer, the whole section if it fits.
+        """At most `space` characters of the section that holds the sentences which answer, all of it if it fits.
 
         A single sentence is cut only where it has more than `least` characters, too. `section_of` gives first and last
         offset of the section at an offset of the document; `nearest` is where in the chunk the part lies whose vector
@@ -552,14 +564,14 @@ class Excerpts:
         chunk = stretch.text
         text, spans = chunk.text, spans_of(chunk)
         if not spans:
-            nothing = without_hidden(text.strip())[:room].rstrip()
+            nothing = without_hidden(text.strip())[:space].rstrip()
             return Excerpt(Snippet(nothing, chunk.line_start, chunk.line_end), chunk.start, whole=True)
         finder = self._matcher.finder(language)
         matched = finder.within(text, spans[0].start, spans[-1].end)
         inside = _among(spans, stretch.best[0] - chunk.start, stretch.best[1] - chunk.start)
         own = spans[inside[0] : inside[1] + 1]
         weights = self._matcher.weights(text, own, matched, finder)
-        first, last = _window(own, weights, min(room, CORE), _nearer(own, nearest, stretch.best[0] - chunk.start))
+        first, last = _window(own, weights, min(space, CORE), _nearer(own, nearest, stretch.best[0] - chunk.start))
         while first < last and _is_label(own[first]):  # headings are named above the excerpt, a table's in any case
             first += 1
         while _is_label(own[first]) and first + 1 < len(own):
@@ -570,18 +582,19 @@ class Excerpts:
         section = _among(spans, low - chunk.start, high - chunk.start)
         while section[0] < core[0] and spans[section[0]].heading:  # it is named above the excerpt
             section = section[0] + 1, section[1]
-        window = _grown(text, spans, core, section, room)
-        window = _whole_sentences(text, spans, window, core, max(room, least))
+        window = _grown(text, spans, core, section, space)
+        window = _whole_sentences(text, spans, window, core, max(space, least))
         renderings = Renderings(text, spans)
-        snippet, (first, last) = _cut(text, spans, renderings, window, core, weights, matched, finder, room, least)
+        snippet, (first, last) = _cut(text, spans, renderings, window, core, weights, matched, finder, space, least)
         shown, highlights = snippet.text, snippet.highlights
         if last + 1 < len(spans) and _parted(text, spans[last], spans[last + 1]) and not shown.endswith(CUT):
             shown += f" {CUT}"
         if first and _parted(text, spans[first - 1], spans[first]) and not shown.startswith(CUT):
             shown, moved = f"{CUT} {shown}", len(CUT) + 1
             highlights = tuple((start + moved, end + moved) for start, end in highlights)
-        whole = first <= section[0] and last >= section[1] and len(shown) <= room
-        snippet = replace(snippet, text=shown, highlights=highlights)
+        whole = first <= section[0] and last >= section[1] and len(shown) <= space
+        if shown != snippet.text:
+            snippet = replace(snippet, text=shown, highlights=highlights)
         return Excerpt(snippet, spans[core[0]].start + chunk.start, whole)
 
 
@@ -610,14 +623,14 @@ def _nearer(own: Sequence[Span], nearest: tuple[int, int] | None, base: int) -> 
 
 
 def _grown(
-    text: str, spans: Sequence[Span], core: tuple[int, int], section: tuple[int, int], room: int
+    text: str, spans: Sequence[Span], core: tuple[int, int], section: tuple[int, int], space: int
 ) -> tuple[int, int]:
     """The core with what surrounds it: the section if it fits, else from its start on, or block by block."""
     low, high = min(section[0], core[0]), max(section[1], core[1])
-    if _length(spans, low, high) <= room:
+    if _length(spans, low, high) <= space:
         return low, high
     first, last = core
-    if _length(spans, low, last) <= room:
+    if _length(spans, low, last) <= space:
         first = low
     blocks = _blocks(spans)
     growing = {1, -1}
@@ -637,10 +650,10 @@ def _grown(
             while low <= end + direction <= high and blocks[end + direction] == blocks[edge]:
                 end += direction
             taken = (first, end) if direction > 0 else (end, last)
-            if _length(spans, *taken) > room:
+            if _length(spans, *taken) > space:
                 taken = (first, edge) if direction > 0 else (edge, last)
-                beside = first if direction < 0 else last
-                if _length(spans, *taken) > room or (indented(edge) and blocks[edge] != blocks[beside]):
+                neighbour = first if direction < 0 else last
+                if _length(spans, *taken) > space or (indented(edge) and blocks[edge] != blocks[neighbour]):
                     growing.discard(direction)  # code that isn't marked as such isn't begun without its end
                     continue
             first, last = taken
@@ -650,7 +663,7 @@ def _grown(
 
 
 def _whole_sentences(
-    text: str, spans: Sequence[Span], window: tuple[int, int], core: tuple[int, int], room: int
+    text: str, spans: Sequence[Span], window: tuple[int, int], core: tuple[int, int], space: int
 ) -> tuple[int, int]:
     """The window without parts of sentences at its ends: with the rest of them if it fits, else without them."""
 
@@ -659,9 +672,9 @@ def _whole_sentences(
         return 0 <= number < len(spans) - 1 and _parted(text, spans[number], spans[number + 1])
 
     first, last = window
-    while parted(last) and _length(spans, first, last + 1) <= room:
+    while parted(last) and _length(spans, first, last + 1) <= space:
         last += 1
-    while parted(first - 1) and _length(spans, first - 1, last) <= room:
+    while parted(first - 1) and _length(spans, first - 1, last) <= space:
         first -= 1
     end, begin = last, first
     while end > core[1] and parted(end):

@@ -1,7 +1,7 @@
 """Chunks taken apart into spans, which are shown or left out as a whole, and windows of these rendered and cut.
 
 A span is a sentence, a line of code or a row of a table. A sentence of prose that was wrapped at some width runs over
-line ends; lines that end where there was room for more, as verses and settings do, are spans of their own. A span that
+line ends; lines that end where there was space for more, as verses and settings do, are spans of their own. A span that
 is too long to be shown is cut around its match and marked: a line of prose or of minified code keeps what surrounds the
 match; a row of a wide table its first column, the cell with the match, and the cells beside it.
 
@@ -231,13 +231,13 @@ def _place(place: Place) -> tuple[int, int]:
     return place.start, place.end
 
 
-def _focus(places: Sequence[Place], room: int) -> tuple[int, int]:
-    """First and last character of the places that together weigh most among those that fit into the room."""
+def _focus(places: Sequence[Place], space: int) -> tuple[int, int]:
+    """First and last character of the places that together weigh most among those that fit into the space."""
     best, found = 0.0, (0, 0)
     for number, first in enumerate(places):
         seen: dict[str, float] = {}
         for place in places[number:]:
-            if place.end - first.start > max(room, first.end - first.start):
+            if place.end - first.start > max(space, first.end - first.start):
                 break
             seen.update({token: max(weight, seen.get(token, 0.0)) for token, weight in place.tokens.items()})
             weight = sum(seen.values())
@@ -246,23 +246,23 @@ def _focus(places: Sequence[Place], room: int) -> tuple[int, int]:
     return found
 
 
-def _beginning(length: int, room: int, focus: tuple[int, int]) -> int:
-    """Where a window of `room` characters begins: at the front where the focus is in it, else around the focus."""
-    if focus[1] <= room:
+def _beginning(length: int, space: int, focus: tuple[int, int]) -> int:
+    """Where a window of `space` characters begins: at the front where the focus is in it, else around the focus."""
+    if focus[1] <= space:
         return 0
-    return max(0, min(focus[0], (focus[0] + focus[1] - room) // 2, length - room))
+    return max(0, min(focus[0], (focus[0] + focus[1] - space) // 2, length - space))
 
 
-def _around(text: str, room: int, focus: tuple[int, int]) -> str:
-    """The room's worth of text around the focus, cut between words where there are some."""
-    if len(text) <= room:
+def _around(text: str, space: int, focus: tuple[int, int]) -> str:
+    """The space's worth of text around the focus, cut between words where there are some."""
+    if len(text) <= space:
         return text
-    room -= 2 * (len(CUT) + 1)
-    first = _beginning(len(text), room, focus)
-    last = min(len(text), first + room)
-    if first and 0 <= (blank := text.find(" ", first, max(first, focus[0]))) < first + room // 2:
+    space -= 2 * (len(CUT) + 1)
+    first = _beginning(len(text), space, focus)
+    last = min(len(text), first + space)
+    if first and 0 <= (blank := text.find(" ", first, max(first, focus[0]))) < first + space // 2:
         first = blank + 1
-    if last < len(text) and (blank := text.rfind(" ", max(first + room // 2, focus[1]), last)) > 0:
+    if last < len(text) and (blank := text.rfind(" ", max(first + space // 2, focus[1]), last)) > 0:
         last = blank
     return _marked(text, first, last)
 
@@ -270,14 +270,14 @@ def _around(text: str, room: int, focus: tuple[int, int]) -> str:
 def _marked(text: str, first: int, last: int) -> str:
     """The characters from `first` to `last`, marked where something goes before or after them."""
     first, last = whole_from(text, first), whole_until(text, last)
-    kept = text[first:last]
+    piece = text[first:last]
     before = f"{CUT} " if first and text[:first].strip() else ""
     after = f" {CUT}" if text[last:].strip() else ""
-    return f"{before}{kept.strip() if before else kept.rstrip()}{after}"
+    return f"{before}{piece.strip() if before else piece.rstrip()}{after}"
 
 
 def _columns(rows: Sequence[str], middle: int, focus: tuple[int, int], ceiling: int) -> list[str]:
-    """The same columns of every row: that of the focus, the first, and those beside it while there is room."""
+    """The same columns of every row: that of the focus, the first, and those beside it while there is space."""
     spans = _cells(rows[middle])
     column = next((number for number, (_, end) in enumerate(spans) if end > focus[0]), len(spans) - 1)
     table = [[row[start:end] for start, end in _cells(row)] for row in rows]
@@ -288,8 +288,8 @@ def _columns(rows: Sequence[str], middle: int, focus: tuple[int, int], ceiling: 
             cells[column] = _DELIMITING
         elif len(cells[column]) > _HEADER_CELL:
             cells[column] = f" {_around(cells[column].strip(), _HEADER_CELL, (0, 0))} "
-    kept = {column}
-    spare = ceiling - _length(_laid(table, kept))
+    chosen = {column}
+    spare = ceiling - _length(_laid(table, chosen))
     if spare < 0:
         start, end = spans[column]
         within = (max(0, focus[0] - start), max(0, focus[1] - start))
@@ -298,9 +298,9 @@ def _columns(rows: Sequence[str], middle: int, focus: tuple[int, int], ceiling: 
         )
     width = max(map(len, table))
     for other in (0, *(side for step in range(1, width) for side in (column + step, column - step))):
-        if 0 <= other < width and _length(_laid(table, kept | {other})) <= ceiling:
-            kept.add(other)
-    return _laid(table, kept)
+        if 0 <= other < width and _length(_laid(table, chosen | {other})) <= ceiling:
+            chosen.add(other)
+    return _laid(table, chosen)
 
 
 def _cells(row: str) -> list[tuple[int, int]]:
@@ -316,8 +316,8 @@ def _length(rows: Sequence[str]) -> int:
     return sum(map(len, rows)) + len(rows) - 1
 
 
-def _laid(table: Sequence[Sequence[str]], kept: set[int]) -> list[str]:
-    """Each row with the columns that are kept, and a mark for each run of others."""
+def _laid(table: Sequence[Sequence[str]], chosen: set[int]) -> list[str]:
+    """Each row with the columns that are chosen, and a mark for each run of others."""
     width = max(map(len, table))
     rows = []
     for cells in table:
@@ -327,17 +327,17 @@ def _laid(table: Sequence[Sequence[str]], kept: set[int]) -> list[str]:
         delimiting = all(_DELIMITER.fullmatch(cell) for cell in cells)
         shown, left_out = [], False
         for column in range(width):
-            if column in kept:
+            if column in chosen:
                 shown.append(cells[column] if column < len(cells) else " ")
             elif not left_out:
                 shown.append(_DELIMITING if delimiting else f" {CUT} ")
-            left_out = column not in kept
+            left_out = column not in chosen
         rows.append(f"|{'|'.join(shown)}|")
     return rows
 
 
 def _evenly(rows: Sequence[str], ceiling: int) -> str:
-    """What is left where the rows around the match take all the room: the front of each."""
+    """What is left where the rows around the match take all the space: the front of each."""
     width = max(1, ceiling // len(rows) - len(CUT) - 2)
     return "\n".join(_marked(row, 0, width) for row in rows)[:ceiling]
 

@@ -143,7 +143,7 @@ class StandardAnalyzer:
         """
         language = language or "en"
         entries = self._entries.get(language) or self._entries.setdefault(
-            language, _Memory(partial(self._entry, language=language), self._remembered)
+            language, _Memory(self._entry_maker(language), self._remembered)
         )
         found = list(map(entries.__getitem__, text.split()))
         names = chain.from_iterable([names for _, names in found if names])
@@ -225,9 +225,29 @@ class StandardAnalyzer:
         work = partial(self._dissected, language=language, keep_stop_words=keep_stop_words)
         return self._placed.get(key) or self._placed.setdefault(key, _Memory(work, self._remembered // 2))
 
-    def _entry(self, piece: str, language: str) -> _Entry:
-        found = self._dissected(piece, language)
-        return " ".join([item[0] for item in found]), _with_shorter([item[0] for item in found if item[3]])
+    def _entry_maker(self, language: str) -> Callable[[str], _Entry]:
+        """What makes entries of pieces. They often differ in punctuation and links alone, so it remembers compounds."""
+        words = self._words_of(language, keep_stop_words=False)
+
+        def of_compound(raw: str) -> _Entry:
+            out: list[_Found] = []
+            _in_ascii(raw, 0, words, out)
+            return " ".join([item[0] for item in out]), tuple([item[0] for item in out if item[3]])
+
+        compounds = _Memory(of_compound, self._remembered)
+
+        def of_piece(piece: str) -> _Entry:
+            plain = _PLAIN.fullmatch(piece)
+            if plain and not has_inner_capital(plain.group(1)):
+                return words[plain.group(1).lower()], ()
+            if not piece.isascii():
+                out = self._dissected(piece, language)
+                return " ".join([item[0] for item in out]), _with_shorter([item[0] for item in out if item[3]])
+            found = [compounds[raw] for raw in ASCII_COMPOUND.findall(piece)]
+            names = [name for _, some in found for name in some]
+            return " ".join([tokens for tokens, _ in found if tokens]), _with_shorter(names)
+
+        return of_piece
 
     def _dissected(self, piece: str, language: str, keep_stop_words: bool = False) -> list[_Found]:
         out: list[_Found] = []

@@ -114,7 +114,7 @@ def _by_words(sample: str, needed: float, alone: bool) -> tuple[str, int]:
             votes.setdefault(language, {})[word] = times * weight
     if not votes:
         return "", 0
-    scores = {language: sum(said.values()) for language, said in votes.items()}
+    scores = {language: sum(counts.values()) for language, counts in votes.items()}
     best = max(scores, key=scores.__getitem__)
     # Running text in any of these languages has more than a fifth of stop words; tables and listings have fewer.
     if scores[best] < max(needed, 0.05 * len(words)):
@@ -159,8 +159,8 @@ def _by_script(sample: str) -> str:
 
 def _in_devanagari(sample: str) -> str:
     """By small words that the others lack. Hindi where unsure."""
-    said = Counter(_DEVANAGARI.findall(sample))
-    return max(_OF_DEVANAGARI, key=lambda language: sum(said[word] for word in _OF_DEVANAGARI[language]))
+    counts = Counter(_DEVANAGARI.findall(sample))
+    return max(_OF_DEVANAGARI, key=lambda language: sum(counts[word] for word in _OF_DEVANAGARI[language]))
 
 
 def _in_cyrillic(sample: str) -> str:
@@ -171,8 +171,8 @@ def _in_cyrillic(sample: str) -> str:
         return "be"
     if _more(_UKRAINIAN, _RUSSIAN, sample):
         return "uk"
-    said = Counter(_WORD.findall(sample))
-    bulgarian, russian = (sum(said[word] for word in words) for words in _bulgarian_or_russian())
+    counts = Counter(_WORD.findall(sample))
+    bulgarian, russian = (sum(counts[word] for word in words) for words in _bulgarian_or_russian())
     return "bg" if bulgarian > russian else "ru"
 
 
