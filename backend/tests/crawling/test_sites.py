@@ -386,17 +386,17 @@ def test_an_uncrawled_document_is_listed_and_loaded_too(library: Librarian) -> N
 
 def test_the_tools_are_called_as_the_design_names_them(library: Librarian) -> None:
     tools = {tool.name: tool for tool in build_tools(library, ["sites"])}  # type: ignore[arg-type]
-    found = tools["searchDoc"].call({"query": "rotate tokens", "project": "alpha"}, Deadline())
+    found = tools["searchDoc"].call({"query": "rotate tokens", "project": "alpha"})
     slug = found.structured["results"][0]["slug"]
     assert f"slug {slug}" in found.text
-    loaded = tools["loadDoc"].call({"slug": slug}, Deadline())
+    loaded = tools["loadDoc"].call({"slug": slug})
     assert loaded.text.startswith(
         "<documents>\n# Tokens\n\n**Category:** Guides\n**Sources:** [https://alpha.example.org/tokens]"
     )
     assert "### More about tokens" in loaded.text
-    many = tools["loadDoc"].call({"slug": [slug, "beta-setup-install"], "include_sections": False}, Deadline())
+    many = tools["loadDoc"].call({"slug": [slug, "beta-setup-install"], "include_sections": False})
     assert len(many.structured["documents"]) == 2
-    listed = tools["listDoc"].call({}, Deadline())
+    listed = tools["listDoc"].call({})
     assert listed.structured["total_documents"] == 6
     assert "## Guides/Deep (1)" in listed.text
 
