@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .. import __version__, schemas
+from .. import schemas
 from ..embeddings.base import LazyModel
 from ..errors import LibrarianError, did_you_mean
 from ..models import Count, Failure, Progress
@@ -88,7 +88,7 @@ class StatusReport:
                 "status": "ok" if word == "ready" else word,
                 "ready": not reasons and not first,
                 "reasons": [*reasons, *first],
-                "version": __version__,
+                "version": self._parts.version,
                 **_counts(count, "documents", "chunks", "embedded_chunks"),
                 "uptime_s": round(time.monotonic() - self._started, 1),
             }
@@ -134,7 +134,7 @@ class StatusReport:
                     **dict(zip(("catalog", "keyword", "vectors"), self._parts.storage, strict=True)),
                     "disk_bytes": self._disk_bytes(index),
                 },
-                "version": __version__,
+                "version": self._parts.version,
                 "notes": [
                     *self._parts.notes(),
                     *layout_notes(count, failures),
