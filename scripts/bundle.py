@@ -98,7 +98,7 @@ def manifest(program: Path) -> dict[str, Any]:
         "prompts": [
             {
                 "name": prompt.name,
-                "description": prompt.description,
+                "description": prompt.request.__doc__,
                 "arguments": list(prompt.request.model_fields),
                 "text": f"{prompt.title}: "
                 + ", ".join(f"${{arguments.{name}}}" for name in prompt.request.model_fields),

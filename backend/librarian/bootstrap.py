@@ -634,6 +634,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
             loaded.close()
 
     return Dependencies(
+        version=__version__,
         settings=settings,
         storage=held.names,
         reranker_name=reranker_word(settings),

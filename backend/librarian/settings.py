@@ -284,7 +284,7 @@ class SearchSettings(Section):
         return min(value, int(info.data.get("max_results", value)))
 
     @property
-    def passages_per_document(self) -> int:
+    def per_document_limit(self) -> int:
         """The limit in force; 0 if there is none."""
         return self.max_per_document if self.enable_document_limiting else 0
 

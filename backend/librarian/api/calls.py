@@ -27,7 +27,7 @@ class Calls:
     Args:
         threads: calls that run at the same time.
         queue: calls that may wait for a thread; one more is answered `Busy`.
-        timeout_s: after so many seconds a call's budget ends.
+        timeout_s: after so many seconds a call's deadline ends.
     """
 
     def __init__(self, threads: int = 4, queue: int = 64, timeout_s: float = 120.0) -> None:
@@ -54,12 +54,12 @@ class Calls:
                     hint="Try again in a second.",
                 )
             self._pending += 1
-        budget = Deadline.of_ms(self._timeout_ms)
+        deadline = Deadline.of_ms(self._timeout_ms)
         try:
             context = contextvars.copy_context()
             if not context.get(REQUEST):
                 context.run(REQUEST.set, new_id())
-            context.run(DEADLINE.set, budget)
+            context.run(DEADLINE.set, deadline)
             future = self._executor.submit(context.run, work)
         except BaseException:
             self._left(None)
@@ -68,7 +68,7 @@ class Calls:
         try:
             return await asyncio.wrap_future(future)
         finally:
-            budget.cancelled.set()
+            deadline.cancelled.set()
 
     def _left(self, _: object) -> None:
         with self._lock:

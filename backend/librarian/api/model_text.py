@@ -156,8 +156,8 @@ def _search(answer: SearchResponse | EmailSearchResponse) -> str:
     tails = [_tail(item) for item in results]
     snippets = [item.snippet for item in results]
     blocks = ["\n".join(filter(None, parts)) for parts in zip(heads, contexts, snippets, tails, strict=True)]
-    blocks_of_passages = fenced("passages", "\n\n".join(blocks)) if blocks else ""
-    return "\n\n".join(part for part in (head, blocks_of_passages, _foot(answer)) if part)
+    shown = fenced("passages", "\n\n".join(blocks)) if blocks else ""
+    return "\n\n".join(part for part in (head, shown, _foot(answer)) if part)
 
 
 def _not_mentioned(answer: SearchResponse | EmailSearchResponse) -> str:

@@ -216,12 +216,12 @@ def _toml_table(host: Host, name: str, entry: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A host whose configuration names Librarian; `problem` says what is wrong with the entry, empty where nothing."""
+    """A host whose configuration names Librarian; `error` says what is wrong with the entry, empty where nothing."""
 
     host: Host
     path: Path
     target: str
-    problem: str = ""
+    error: str = ""
 
 
 def configured(home: Path, folder: Path) -> Iterator[Connection]:

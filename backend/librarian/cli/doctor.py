@@ -157,9 +157,9 @@ def _hosts(settings: Settings) -> Iterator[Check]:
     """Who was told to call, and who has."""
     listed = list(configured(Path.home(), working_directory()))
     for each in listed:
-        outcome: Outcome = "wrong" if each.problem else "ok"
+        outcome: Outcome = "wrong" if each.error else "ok"
         remedy = f"Run librarian connect {each.host.name} --write."
-        yield Check("host", outcome, f"{each.host.title}: {each.problem or each.target}", remedy)
+        yield Check("host", outcome, f"{each.host.title}: {each.error or each.target}", remedy)
     called = callers(settings.index.path)
     if called:
         yield Check("clients", "ok", "; ".join(called))

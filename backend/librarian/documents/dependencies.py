@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 class Dependencies:
     """Everything the library needs, already built. `start` and `close` are for all of it."""
 
+    version: str
     settings: Settings
     storage: tuple[str, str, str]  #: names of catalog, keyword index and vector store
     reranker_name: str  #: what rerank mode works with

@@ -35,7 +35,7 @@ def document_query(request: SearchRequest, settings: Settings, products: Product
         modified_after=request.modified_after,
         modified_before=request.modified_before,
     )
-    limit = settings.search.passages_per_document if request.max_per_document is None else request.max_per_document
+    limit = settings.search.per_document_limit if request.max_per_document is None else request.max_per_document
     return Query(
         text=request.query,
         filters=filters,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .. import __version__, schemas
+from .. import schemas
 from ..embeddings.base import LazyModel
 from ..errors import LibrarianError, did_you_mean
 from ..models import Count, Failure, Progress
@@ -88,10 +88,8 @@ class StatusReport:
                 "status": "ok" if word == "ready" else word,
                 "ready": not reasons and not first,
                 "reasons": [*reasons, *first],
-                "version": __version__,
-                "documents": count.documents,
-                "chunks": count.chunks,
-                "embedded_chunks": count.embedded_chunks,
+                "version": self._parts.version,
+                **_counts(count, "documents", "chunks", "embedded_chunks"),
                 "uptime_s": round(time.monotonic() - self._started, 1),
             }
         )
@@ -104,15 +102,12 @@ class StatusReport:
             count, failures, generation = reader.count(), reader.failures(), reader.generation
             products = list(reader.products()) if shared else []
         progress, reasons = self._progress(), self.reasons()
+        failed = [item for item in failures if item.kind == "failed"]
         return schemas.StatusResponse.model_validate(
             {
                 "status": self.word(reasons, count, progress),
                 "reasons": reasons,
-                "documents": count.documents,
-                "chunks": count.chunks,
-                "embedded_chunks": count.embedded_chunks,
-                "emails": count.emails,
-                "products": count.products,
+                **_counts(count, "documents", "chunks", "embedded_chunks", "emails", "products"),
                 "generation": generation,
                 "embeddings": self._embeddings(),
                 "reranker": self._parts.reranker_name,
@@ -130,7 +125,7 @@ class StatusReport:
                 "features": _features(settings),
                 "watching": self._parts.indexing.watching,
                 "progress": schemas.ProgressStatus.model_validate(progress),
-                "failures": self._failures(failures),
+                "failures": {"total": len(failed), "items": unreadable(failed[:FAILURES_SHOWN])},
                 "skipped": skipped(failures),
                 "last_indexed_at": _iso(self._parts.indexing.last_indexed_at),
                 "index_path": str(index),
@@ -139,7 +134,7 @@ class StatusReport:
                     **dict(zip(("catalog", "keyword", "vectors"), self._parts.storage, strict=True)),
                     "disk_bytes": self._disk_bytes(index),
                 },
-                "version": __version__,
+                "version": self._parts.version,
                 "notes": [
                     *self._parts.notes(),
                     *layout_notes(count, failures),
@@ -179,14 +174,6 @@ class StatusReport:
             "models": [embeddings.model] if embeddings.enabled else [],
         }
 
-    @staticmethod
-    def _failures(failures: Sequence[Failure]) -> dict[str, object]:
-        failed = [item for item in failures if item.kind == "failed"]
-        return {
-            "total": len(failed),
-            "items": unreadable(failed[:FAILURES_SHOWN]),
-        }
-
     def _disk_bytes(self, folder: Path) -> int:
         """Bytes below the index folder, counted at most twice a minute."""
         when, size = self._disk
@@ -199,6 +186,10 @@ class StatusReport:
                     continue  # gone while counting: a merge or checkpoint removed it
             self._disk = (time.monotonic(), size)
         return size
+
+
+def _counts(count: Count, *names: str) -> dict[str, int]:
+    return {name: getattr(count, name) for name in names}
 
 
 def _features(settings: Settings) -> dict[str, bool]:
