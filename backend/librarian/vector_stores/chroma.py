@@ -1,6 +1,6 @@
 """Vectors of windows in a ChromaDB collection on disk.
 
-* More is asked for than is wanted, which widens the graph search (figures: `docs/librarian/internals/decisions.md`).
+* More is asked for than is wanted, which widens the graph search.
 * A filter never goes through `where`, which is slow. Where few windows pass, their vectors are fetched and compared;
   where many do, more are asked for; between, Chroma is given the ids that pass.
 * Deleted entries stay in the graph. They are counted; from 30% `needs_rebuild` says so, and `rebuild` puts the living
