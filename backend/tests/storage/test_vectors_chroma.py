@@ -3,8 +3,8 @@
 * Every distance gives cosines; filtered recall stays high at every selectivity, for foreign questions too.
 * A folder damaged in any of its files, or deleted under an open store, costs one clear error at most: then there is
   an empty store that says it must be refilled.
-* Dead entries are counted across restarts, and a rebuild removes them, keeps every row, finds the true neighbours,
-  shrinks the folder and leaves nothing of the old graph in memory.
+* Dead entries are counted across restarts, and a rebuild removes them, keeps every row, finds the true neighbours and
+  shrinks the folder.
 * A collection built otherwise is never answered from; collections of other programs are left alone.
 """
 
@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chromadb.api.shared_system_client import SharedSystemClient
 
 from librarian.errors import Unavailable
 from librarian.vector_stores import chroma
@@ -91,8 +90,7 @@ def test_filtered_recall_stays_at_0_99_for_any_share_that_passes(
 
 def test_batches_larger_than_chroma_takes_are_cut(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = ChromaStore(folder, "windows", 4)
-    assert store._opened is not None
-    monkeypatch.setattr(store._opened.client, "get_max_batch_size", lambda: 100)
+    monkeypatch.setattr(store._client, "get_max_batch_size", lambda: 100)
     rows = clustered(350, 4)
     store.upsert(np.arange(350), rows)
     store.delete(np.arange(250))
@@ -105,10 +103,9 @@ def test_batches_larger_than_chroma_takes_are_cut(folder: Path, monkeypatch: pyt
 
 def test_payloads_are_kept_for_other_programs(store: ChromaStore) -> None:
     store.upsert(np.array([128, 64]), clustered(2, 16), [{"product": "ray"}, {"product": "kubernetes"}])
-    assert store._opened is not None
-    assert store._opened.collection.get(ids=["64"])["metadatas"] == [{"product": "kubernetes"}]
+    assert store._collection.get(ids=["64"])["metadatas"] == [{"product": "kubernetes"}]
     store.rebuild()
-    assert store._opened.collection.get(ids=["128"])["metadatas"] == [{"product": "ray"}]
+    assert store._collection.get(ids=["128"])["metadatas"] == [{"product": "ray"}]
 
 
 # -- damage --------------------------------------------------------------------------------------------------------
@@ -150,7 +147,7 @@ def test_signs_that_mean_something_in_an_address_are_a_folders_name(tmp_path: Pa
     assert len(list(folder.rglob("header.bin"))) == 1, "the former graph is gone"
     again.close()
     (folder / "chroma.sqlite3").write_bytes(b"garbage" * 20)
-    assert chroma.damage(folder)
+    assert ChromaStore(folder, "windows", 16).recreated
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
@@ -163,25 +160,6 @@ def test_a_folder_that_ended_the_process_before_is_not_loaded_again(folder: Path
     assert store.recreated
     assert not (folder / "librarian.opening").exists()
     store.close()
-
-
-def test_a_search_that_met_a_write_is_made_again_and_costs_no_folder(
-    store: ChromaStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = fill(store)
-    opened = store._opened
-    assert opened is not None
-    query, errors = opened.collection.query, ["Error executing plan: Internal error: Error getting embedding"]
-
-    def stumbling(**given: object) -> object:
-        if errors:
-            raise RuntimeError(errors.pop())
-        return query(**given)
-
-    monkeypatch.setattr(opened.collection, "query", stumbling)
-    assert store.search(rows[7], 1, EVERYTHING)[0].tolist() == [7]
-    assert not errors
-    assert not store.recreated
 
 
 @pytest.mark.parametrize("act", ["search", "upsert", "delete", "clear"])
@@ -251,15 +229,6 @@ def test_dead_entries_are_counted_across_restarts_and_rebuilt_away(folder: Path)
     again.close()
 
 
-def test_a_rebuild_that_was_interrupted_is_begun_again(store: ChromaStore) -> None:
-    rows = fill(store, 300)
-    assert store._opened is not None
-    store._create(store._opened.client, "windows-rebuild")
-    store.rebuild()
-    assert store.count() == 300
-    assert store.search(rows[3], 1, EVERYTHING)[0].tolist() == [3]
-
-
 def test_searches_go_on_during_a_rebuild(store: ChromaStore) -> None:
     rows = fill(store)
     done = threading.Event()
@@ -284,42 +253,6 @@ def test_searches_go_on_during_a_rebuild(store: ChromaStore) -> None:
     assert problems == []
 
 
-def systems_at(folder: Path) -> list[str]:
-    """Chroma's own parts that are in memory for a folder, however its path is spelled."""
-    return [spelling for spelling in SharedSystemClient._identifier_to_system if Path(spelling) == folder]
-
-
-def test_what_chroma_remembers_of_dropped_collections_goes_with_them(store: ChromaStore, folder: Path) -> None:
-    rows = fill(store, 300)
-    for turn in range(4):
-        before = systems_at(folder)
-        store.rebuild()
-        assert len(systems_at(folder)) == 1
-        assert systems_at(folder) != before
-        store.upsert(np.array([300 + turn]), rows[:1])
-    assert store.count() == 304
-    store.close()
-    assert systems_at(folder) == []
-
-
-def test_a_folder_that_cannot_be_opened_a_second_time_goes_on_as_it_is(
-    store: ChromaStore, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    rows = fill(store, 300)
-
-    def refuse() -> None:
-        raise OSError("too many open files")
-
-    with monkeypatch.context() as patched, caplog.at_level(logging.WARNING):
-        patched.setattr(store, "_open", refuse)
-        store.rebuild()
-    assert "can't be opened a second time" in caplog.text
-    assert store.search(rows[3], 1, EVERYTHING)[0].tolist() == [3]
-    store.rebuild()
-    assert store.search(rows[3], 1, EVERYTHING)[0].tolist() == [3]
-    assert len(systems_at(folder)) == 1
-
-
 # -- whose collection it is ----------------------------------------------------------------------------------------
 
 
@@ -340,8 +273,7 @@ def test_another_search_width_keeps_the_collection(folder: Path) -> None:
     again = ChromaStore(folder, "windows", 16, search_ef=300)
     assert not again.recreated
     assert again.count() == 50
-    assert again._opened is not None
-    assert again._opened.collection.configuration_json["hnsw"]["ef_search"] == 300
+    assert again._collection.configuration_json["hnsw"]["ef_search"] == 300
     again.close()
 
 
