@@ -141,8 +141,13 @@ def set_aside(*paths: Path, name: str = "") -> Path:
 
 
 def _entries(folder: Path) -> Iterator[str]:
-    """Names of what somebody has put into the folder."""
-    return (name for name in os.listdir(folder) if name not in {MARK, *_NOTHING} and not _UNFINISHED.fullmatch(name))
+    """Names of what somebody has put into the folder. The output of a program, `*.out`, doesn't count: Librarian's own
+    may be sent there, and no file that it writes or deletes is named so."""
+    return (
+        name
+        for name in os.listdir(folder)
+        if name not in {MARK, *_NOTHING} and not _UNFINISHED.fullmatch(name) and not name.endswith(".out")
+    )
 
 
 def _require_no_links(folder: Path, kind: Kind) -> None:

@@ -58,6 +58,12 @@ def test_a_database_of_another_program_is_no_proof(tmp_path: Path) -> None:
         claim_index(tmp_path)
 
 
+def test_the_output_of_a_server_may_lie_in_a_new_index_folder_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "serve.out").write_text("started")
+    claim_index(tmp_path)
+    assert (tmp_path / "serve.out").read_text() == "started"
+
+
 def test_what_file_systems_and_version_control_leave_in_an_empty_folder_is_nobodys(tmp_path: Path) -> None:
     (tmp_path / "lost+found").mkdir()
     (tmp_path / ".gitignore").write_text("*")
