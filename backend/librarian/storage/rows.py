@@ -11,6 +11,7 @@ from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import starmap
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -125,17 +126,17 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 #: zlib level of texts. On 14 MB of Markdown manuals level 1 packs 117 MB/s to 33%, 3 100 MB/s to 31%, 6 62 MB/s to 29%.
 COMPRESSION = 3
 
-DOCUMENT_COLUMNS = (
-    "file_path, product, component, kind, file_type, title, title_in_text, doc_type, language, encoding,"
-    " encoding_confidence, summary, last_modified, modified, size, mtime_ns, content_hash, tags, headings, notes,"
-    " chunk_count, indexed_at, archive, included"
+#: Fields that are columns of the same name, holding the same value.
+DOCUMENT_FIELDS = (
+    *("file_path", "product", "component", "kind", "file_type", "title", "title_in_text", "doc_type", "language"),
+    *("encoding", "encoding_confidence", "summary", "last_modified", "size", "mtime_ns", "content_hash", "archive"),
 )
-EMAIL_COLUMNS = (
-    "thread_id, subject, sender, date, message_id, has_attachments, headers, topic, is_answer, fingerprint, recipients"
-)
-CHUNK_COLUMNS = (
-    'doc_id, ordinal, start, "end", text, heading_path, heading_level, page, line_start, line_end, hash, frames'
-)
+EMAIL_FIELDS = ("thread_id", "subject", "sender", "date", "message_id", "topic", "is_answer", "fingerprint")
+CHUNK_FIELDS = ("ordinal", "start", "end", "text", "heading_level", "page", "line_start", "line_end", "hash")
+
+DOCUMENT_COLUMNS = f"{', '.join(DOCUMENT_FIELDS)}, modified, tags, headings, notes, chunk_count, indexed_at, included"
+EMAIL_COLUMNS = f"{', '.join(EMAIL_FIELDS)}, has_attachments, headers, recipients"
+CHUNK_COLUMNS = f"doc_id, {', '.join(CHUNK_FIELDS)}, heading_path, frames".replace(" end,", ' "end",')
 _FAILURE_COLUMNS = "file_path, kind, reason, detail, size, mtime_ns"
 
 
@@ -155,30 +156,10 @@ def document_row(document: Document, chunk_count: int, indexed_at: str) -> Row:
     """The values of DOCUMENT_COLUMNS, and those of `reference_row`."""
     headings = [(h.level, h.text, h.line, h.start, h.page) for h in document.headings]
     return (
-        document.file_path,
-        document.product,
-        document.component,
-        document.kind,
-        document.file_type,
-        document.title,
-        document.title_in_text,
-        document.doc_type,
-        document.language,
-        document.encoding,
-        document.encoding_confidence,
-        document.summary,
-        document.last_modified,
+        *attrgetter(*DOCUMENT_FIELDS)(document),
         micros_or_no_date(document.last_modified),
-        document.size,
-        document.mtime_ns,
-        document.content_hash,
-        json.dumps(document.tags),
-        json.dumps(headings),
-        json.dumps(document.notes),
-        chunk_count,
-        indexed_at,
-        document.archive,
-        included_row(document),
+        *map(json.dumps, (document.tags, headings, document.notes)),
+        *(chunk_count, indexed_at, included_row(document)),
         *reference_row(document),
     )
 
@@ -216,40 +197,16 @@ def email_row(doc_id: int, email: Email) -> Row:
         "references": email.references,
         "attachments": [(a.filename, a.content_type, a.size) for a in email.attachments],
     }
-    return (
-        doc_id,
-        email.thread_id,
-        email.subject,
-        email.sender,
-        email.date,
-        email.message_id,
-        bool(email.attachments),
-        json.dumps(headers),
-        email.topic,
-        email.is_answer,
-        email.fingerprint,
-        " ".join((*email.to, *email.cc)),
-    )
+    recipients = " ".join((*email.to, *email.cc))
+    fields = attrgetter(*EMAIL_FIELDS)(email)
+    return (doc_id, *fields, bool(email.attachments), json.dumps(headers), recipients)
 
 
 def chunk_row(chunk_id: int, doc_id: int, chunk: Chunk) -> Row:
     """The chunk's id, the values of CHUNK_COLUMNS, and its text's key."""
-    return (
-        chunk_id,
-        doc_id,
-        chunk.ordinal,
-        chunk.start,
-        chunk.end,
-        chunk.text,
-        json.dumps(chunk.heading_path),
-        chunk.heading_level,
-        chunk.page,
-        chunk.line_start,
-        chunk.line_end,
-        chunk.hash,
-        _packed_frames(chunk) if chunk.frames or chunk.titles or chunk.unseen else "",
-        text_key(chunk.text),
-    )
+    frames = _packed_frames(chunk) if chunk.frames or chunk.titles or chunk.unseen else ""
+    fields = attrgetter(*CHUNK_FIELDS)(chunk)
+    return (chunk_id, doc_id, *fields, json.dumps(chunk.heading_path), frames, text_key(chunk.text))
 
 
 def text_key(text: str) -> int:
@@ -277,23 +234,16 @@ def leaves_out(row: Row) -> bool:
 
 def stored_chunk(row: Row, document_text: str = "") -> StoredChunk:
     """From the chunk's id and CHUNK_COLUMNS; long openings come from the document's text where that is given."""
-    chunk_id, doc_id, ordinal, start, end, text, path, level, page, line_start, line_end, digest, packed = row
+    chunk_id, doc_id, *values, path, packed = row
+    fields = dict(zip(CHUNK_FIELDS, values, strict=True))
     # Passages of an older format, which are read again after an update, have no third part.
     frames, titles, *unseen = json.loads(packed.removeprefix(_LEFT_OUT)) if packed else ((), ())
     for frame in frames:
         if frame[3] is None:
-            frame[3] = document_text[start + frame[1] : start + frame[4]].rstrip("\n")
+            frame[3] = document_text[fields["start"] + frame[1] : fields["start"] + frame[4]].rstrip("\n")
     chunk = Chunk(
-        ordinal=ordinal,
-        start=start,
-        end=end,
-        text=text,
+        **fields,
         heading_path=tuple(json.loads(path)),
-        heading_level=level,
-        page=page,
-        line_start=line_start,
-        line_end=line_end,
-        hash=digest,
         frames=tuple(starmap(Frame, frames)),
         titles=tuple([(first, last) for first, last in titles]),
         unseen=tuple([(first, last) for lines in unseen for first, last in lines]),
@@ -303,56 +253,16 @@ def stored_chunk(row: Row, document_text: str = "") -> StoredChunk:
 
 def stored_document(row: Row, email: Row | None, text: Row | None, also_in: tuple[str, ...]) -> StoredDocument:
     """From the id and DOCUMENT_COLUMNS, EMAIL_COLUMNS of a mail, and (text, structure) where asked for."""
-    (
-        doc_id,
-        file_path,
-        product,
-        component,
-        kind,
-        file_type,
-        title,
-        title_in_text,
-        doc_type,
-        language,
-        encoding,
-        confidence,
-        summary,
-        last_modified,
-        _,
-        size,
-        mtime_ns,
-        content_hash,
-        tags,
-        headings,
-        notes,
-        chunk_count,
-        indexed_at,
-        archive,
-        included,
-    ) = row
+    doc_id, *values, _, tags, headings, notes, chunk_count, indexed_at, included = row
+    fields = dict(zip(DOCUMENT_FIELDS, values, strict=True))
+    fields["title_in_text"] = bool(fields["title_in_text"])
     document = Document(
-        file_path=file_path,
-        product=product,
-        component=component,
-        kind=kind,
-        file_type=file_type,
-        title=title,
+        **fields,
         text="" if text is None else unpack_text(text[0]),
         headings=tuple(starmap(Heading, json.loads(headings))),
-        doc_type=doc_type,
         tags=tuple(json.loads(tags)),
-        language=language,
-        encoding=encoding,
-        encoding_confidence=confidence,
-        summary=summary,
-        last_modified=last_modified,
-        size=size,
-        mtime_ns=mtime_ns,
-        content_hash=content_hash,
-        title_in_text=bool(title_in_text),
         email=None if email is None else stored_email(email),
         notes=tuple(json.loads(notes)),
-        archive=archive,
         included=stored_included(included),
         **({} if text is None else _structure(text[1])),
     )
@@ -378,22 +288,13 @@ def _structure(packed: bytes) -> dict[str, Any]:
 
 def stored_email(row: Row) -> Email:
     """From EMAIL_COLUMNS."""
-    thread_id, subject, sender, date, message_id, _, packed, topic, is_answer, fingerprint, _ = row
+    *values, _, packed, _ = row
+    fields = dict(zip(EMAIL_FIELDS, values, strict=True))
     headers = json.loads(packed)
+    fields |= {name: tuple(headers[name]) for name in ("to", "cc", "in_reply_to", "references")}
     return Email(
-        subject=subject,
-        sender=sender,
-        to=tuple(headers["to"]),
-        cc=tuple(headers["cc"]),
-        date=date,
-        message_id=message_id,
-        in_reply_to=tuple(headers["in_reply_to"]),
-        references=tuple(headers["references"]),
-        thread_id=thread_id,
-        attachments=tuple(Attachment(*attachment) for attachment in headers["attachments"]),
-        topic=topic,
-        is_answer=bool(is_answer),
-        fingerprint=fingerprint,
+        **{**fields, "is_answer": bool(fields["is_answer"])},
+        attachments=tuple(starmap(Attachment, headers["attachments"])),
     )
 
 
