@@ -148,7 +148,7 @@ def set_aside(folder: Path) -> None:
         return
     graphs = [each for each in folder.iterdir() if _GRAPH.fullmatch(each.name)]
     files = [folder / name for name in (*(f"{_DATABASE}-{log}" for log in ("wal", "shm", "journal")), _MARK, _DATABASE)]
-    owned_folder.set_aside(*graphs, *files, name=_DATABASE)
+    owned_folder.quarantine(*graphs, *files, name=_DATABASE)
 
 
 def drop(path: Path, client: Any, collection: Any) -> None:

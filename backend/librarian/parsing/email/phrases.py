@@ -16,7 +16,7 @@ OPENINGS = (
 )  # fmt: skip
 
 #: Verbs of attribution lines; they stand near the end of the line or are followed by a name.
-VERBS = (
+WROTE = (
     "wrote", "writes", "sent", "said", "spake thusly", "schrieb", "schrieben", "schreibt", "a écrit", "écrivait",
     "escribió", "escribio", "ha scritto", "scrisse", "scriveva", "schreef", "geschreven", "escreveu", "napisał(a)",
     "napisała", "napisał", "pisze", "napisana przez", "написал(а)", "написала", "написал", "пишет", "писал", "пише",
@@ -27,7 +27,7 @@ VERBS = (
 )  # fmt: skip
 
 #: The same, in scripts without spaces between words.
-VERBS_CJK = (
+WROTE_CJK = (
     "写道", "寫道", "书写道", "さんは書きました", "さんのメール", "のメール:", "のメール：", "のメッセージ",
     "書きました", "님이 작성", "작성:", "เขียนว่า",
 )  # fmt: skip
