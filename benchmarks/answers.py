@@ -24,7 +24,7 @@ import numpy.typing as npt
 import learning
 from judged_sets import UNADAPTED, JudgedSet, engine_of, opened, weights_without
 from librarian.documents.dependencies import Dependencies
-from librarian.evaluation.judgments import JudgedQuery
+from librarian.evaluation.judgments import RatedQuery
 from librarian.evaluation.metrics import randomisation
 from librarian.models import Deadline, Mode, Query
 from librarian.search.engine import HybridSearchEngine
@@ -94,7 +94,7 @@ def asked(parts: Dependencies, product: str, names: Sequence[str]) -> Iterator[l
                 grades.append(int(any(place.answers(wanted) for wanted in one.answers)))
             values = np.stack([seen.values.get(name, np.zeros(len(seen))) for name in names], axis=1)
             pages = [paths[doc] for doc in seen.ids.tolist()]
-            judged = JudgedQuery(one.text, one.text, dict(zip(pages, grades, strict=True)))
+            judged = RatedQuery(one.text, one.text, dict(zip(pages, grades, strict=True)))
             yield learning.VectorRequest(judged, pages, values, np.array(grades, dtype=np.int64))
 
 

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "backend"))
 from learning import VectorRequest
 from librarian.bootstrap import build
 from librarian.documents.dependencies import Dependencies
-from librarian.evaluation.judgments import JudgedQuery, load
+from librarian.evaluation.judgments import RatedQuery, load
 from librarian.models import Deadline, Document, Mode, Query
 from librarian.search.engine import HybridSearchEngine
 from librarian.search.explain import Analyst
@@ -53,7 +53,7 @@ class JudgedSet:
         name, docs, include, queries, qrels = given
         return cls(name, Path(docs), () if include == "*" else (include,), Path(queries), Path(qrels))
 
-    def questions(self) -> list[JudgedQuery]:
+    def questions(self) -> list[RatedQuery]:
         return [] if self.queries == Path("-") else load(self.queries, self.qrels)
 
     @property
@@ -101,7 +101,7 @@ def opened(judged: JudgedSet, work: Path, **overrides: object) -> Iterator[Depen
 
 
 def asked(
-    parts: Dependencies, questions: Sequence[own_questions.OwnQuestion | JudgedQuery], names: Sequence[str]
+    parts: Dependencies, questions: Sequence[own_questions.OwnQuestion | RatedQuery], names: Sequence[str]
 ) -> list[VectorRequest]:
     """Every question's candidate documents with their features."""
     engine, found = engine_of(parts), []
@@ -109,7 +109,7 @@ def asked(
         paths = {stored.doc_id: stored.document.file_path for stored in reader.iter_documents()}
         for question in questions:
             own = isinstance(question, own_questions.OwnQuestion)
-            judged = question.judged if own else question
+            judged = question.rated if own else question
             seen = document_features(engine.rank(Query(judged.text, mode="hybrid"), reader).candidates)
             files = [paths[doc] for doc in seen.ids.tolist()]
             counted = [question.page_of(file) if own else file for file in files]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "backend"))
 
-from librarian.evaluation.judgments import JudgedQuery
+from librarian.evaluation.judgments import RatedQuery
 from librarian.evaluation.metrics import ndcg
 
 Floats = npt.NDArray[np.float64]
@@ -32,7 +32,7 @@ class VectorRequest:
     Candidates of one path are editions of one page.
     """
 
-    question: JudgedQuery
+    question: RatedQuery
     paths: Sequence[str]
     values: Floats
     grades: npt.NDArray[np.int64]

@@ -252,11 +252,11 @@ def embedding(config: Path, torch: Path | None, weights: Path | None, report: Re
     encoded = [embedder._tokenizer.encode(text).ids[: embedder.spec.max_tokens] for text in texts]
     feeds = [padded([encoded[i] for i in batch], embedder._inputs)
              for batch in batches([len(row) for row in encoded], embedder._max_batch)]  # fmt: skip
-    embedder.embed_passages(texts[:8])
+    embedder.embed_chunks(texts[:8])
     rates: dict[str, list[float]] = {"own": [], "raw": []}
     for _ in range(2):
         started = time.perf_counter()
-        embedder.embed_passages(texts)
+        embedder.embed_chunks(texts)
         rates["own"].append(len(texts) / (time.perf_counter() - started))
         started = time.perf_counter()
         for feed in feeds:

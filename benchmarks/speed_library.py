@@ -80,7 +80,7 @@ def noisy_vectors(settings: Settings, sample: int = SAMPLE) -> int:
         chosen = sorted(chance.choice(len(ids), min(sample, len(ids)), replace=False).tolist())
         with catalog.read() as reader:
             texts = [chunk.chunk.text for chunk in reader.chunks([ids[place] for place in chosen]).values()]
-        samples: Vectors = embedder.embed_passages([text[:600] for text in texts])
+        samples: Vectors = embedder.embed_chunks([text[:600] for text in texts])
         made, last = 0, 0
         while pending := [row for row in catalog.pending(embedder.fingerprint, 4000) if row[0].chunk_id > last]:
             windows = {

@@ -52,7 +52,7 @@ from .storage.keyword_index import TantivyIndex
 from .storage.lru_cache import LruCache
 from .text.analyzer import StandardAnalyzer
 from .tuning.background import BackgroundLearning
-from .tuning.calibration import MIN_PASSAGES, CalibrationTraining
+from .tuning.calibration import MIN_CHUNKS, CalibrationTraining
 from .tuning.query_adapter import AdapterTraining
 from .vector_stores import chroma
 from .vector_stores.base import VectorStore
@@ -558,7 +558,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         options=options,
         reranker=reranker,
         rewriting=rewriting,
-        calibration=Calibration(provisional_from=MIN_PASSAGES),
+        calibration=Calibration(provisional_from=MIN_CHUNKS),
     )
     complete = partial(_complete, catalog, settings, indexer)
     cache = settings.search.cache

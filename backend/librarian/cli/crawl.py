@@ -170,8 +170,8 @@ def _show(page: Page, answer: dict[str, Any]) -> None:
     )
     if answer["summarized"]:
         page.line(f"{answer['summarized']} summaries by the language model", indent=2)
-    if answer["summary_problem"]:
-        page.line(("pages summarised in their own words: ", "yellow"), answer["summary_problem"], indent=2)
+    if answer["summary_error"]:
+        page.line(("pages summarised in their own words: ", "yellow"), answer["summary_error"], indent=2)
     if answer["overviews"]:
         page.line(f"{counted(answer['overviews'], 'overview')} of groups", indent=2)
     _list(page, "empty without JavaScript", answer["javascript"])

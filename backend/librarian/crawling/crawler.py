@@ -64,7 +64,7 @@ class CrawlReport:
     duplicates: int = 0
     overviews: int = 0
     summarized: int = 0  #: pages whose summary a language model wrote
-    summary_problem: str = ""  #: why it didn't write the others
+    summary_error: str = ""  #: why it didn't write the others
     pages: int = 0  #: of the project that have a file now
     requests: int = 0
     bytes: int = 0
@@ -143,7 +143,7 @@ class Frontier:
         fetched = self._fetcher.get(root, within=self._moved)
         if not fetched.ok:
             raise Unavailable(
-                f"{root} can't be read: {fetched.problem or f'status {fetched.status}'}.", hint="Check the address."
+                f"{root} can't be read: {fetched.error or f'status {fetched.status}'}.", hint="Check the address."
             )
         if fetched.url != root and not self.scope.holds(fetched.url):
             self.scope = urls.Scope.of(fetched.url)
@@ -399,10 +399,10 @@ class Crawler:
     def _recall(self) -> None:
         """Load what earlier rounds kept, and what this one reported before it was interrupted."""
         for url, record in self._state.records.items():
-            if record.problem and record.round == self._state.round:
+            if record.error and record.round == self._state.round:
                 if record.failed:
-                    self._report.errors.append({"url": url, "reason": record.problem})
-                elif "JavaScript" in record.problem:
+                    self._report.errors.append({"url": url, "reason": record.error})
+                elif "JavaScript" in record.error:
                     self._report.javascript.append(url)
             if record.file:
                 self._keys.setdefault(urls.page_key(url), url)
@@ -444,11 +444,11 @@ class Crawler:
             last_modified=record.last_modified if known else "",
         )
         if fetched.status == 304:
-            record.round, record.problem, record.failed = state.round, "", False
+            record.round, record.error, record.failed = state.round, "", False
             self._report.unchanged += 1
         elif not fetched.ok:
             self._fail(
-                url, record, fetched.problem or f"status {fetched.status}", keep=fetched.status not in REMOVED_STATUSES
+                url, record, fetched.error or f"status {fetched.status}", keep=fetched.status not in REMOVED_STATUSES
             )
         else:
             target = fetched.url
@@ -475,14 +475,14 @@ class Crawler:
         self._report.duplicates += bool(record.duplicate_of)
         self._state.records[url] = record
 
-    def _fail(self, url: str, record: Record, problem: str, *, keep: bool) -> None:
+    def _fail(self, url: str, record: Record, error: str, *, keep: bool) -> None:
         """Record a page that can't be had: gone for good, or (`keep`) only now."""
-        logger.info("%s: %s", url, problem)
-        self._report.errors.append({"url": url, "reason": problem})
+        logger.info("%s: %s", url, error)
+        self._report.errors.append({"url": url, "reason": error})
         if keep and record.file:
-            record.round, record.problem, record.failed = self._state.round, problem, True
+            record.round, record.error, record.failed = self._state.round, error, True
         else:
-            self._set(url, Record(problem=problem, failed=True))
+            self._set(url, Record(error=error, failed=True))
 
     def _keep(self, url: str, page: WebPage, fetched: Fetched, depth: int) -> None:
         """Write a page, unless it is none, may not be kept or is a duplicate."""
@@ -490,12 +490,12 @@ class Crawler:
         if page.problem and is_page and self._has_file(url):
             self._fail(url, self._state.records[url], page.problem, keep=True)
         elif page.problem or not page.indexable:
-            problem = page.problem or "noindex or a mere redirect"
+            error = page.problem or "noindex or a mere redirect"
             if "JavaScript" in page.problem:
                 self._report.javascript.append(url)
             elif is_page:
-                self._report.skip(url, problem)
-            self._set(url, Record(problem=problem))
+                self._report.skip(url, error)
+            self._set(url, Record(error=error))
         else:
             markdown = self._as_offered(url, page) or page.markdown
             if (same := self._same_as(url, page, markdown, depth)) is not None:
@@ -595,7 +595,7 @@ class Crawler:
                 return text
             except Unavailable as error:
                 self._failed_summaries += 1
-                self._report.summary_problem = str(error)
+                self._report.summary_error = str(error)
                 logger.warning("%s: summarised in its own words: %s", title, error)
         return digest.summary(markdown, description)
 

@@ -34,18 +34,18 @@ def prose(markdown: str) -> str:
 
 
 def _without_fences(markdown: str) -> str:
-    kept: list[str] = []
+    lines: list[str] = []
     fence = ""
     for line in markdown.split("\n"):
         marks = _FENCE.match(line)
         if not fence and marks:
             fence = marks.group()
-            kept.append("")
+            lines.append("")
         elif not fence:
-            kept.append(line)
+            lines.append(line)
         elif marks and len(marks.group()) >= len(fence) and not line.strip().strip(fence[0]):
             fence = ""
-    return "\n".join(kept)
+    return "\n".join(lines)
 
 
 def keywords(markdown: str, most: int = 8) -> tuple[str, ...]:
@@ -79,11 +79,11 @@ def summary(markdown: str, description: str = "") -> str:
         len(wanted & {word.lower() for word in _WORD.findall(sentence)}) - 0.4 * place
         for place, sentence in enumerate(sentences)
     ]
-    kept: list[int] = []
+    chosen: list[int] = []
     for place in sorted(range(len(sentences)), key=lambda place: -scores[place]):
-        if len(kept) < 3 and sum(len(sentences[one]) + 1 for one in (*kept, place)) <= SUMMARY + 1:
-            kept.append(place)
-    return " ".join(sentences[place] for place in sorted(kept)) or _cut(" ".join(text.split()) or description)
+        if len(chosen) < 3 and sum(len(sentences[one]) + 1 for one in (*chosen, place)) <= SUMMARY + 1:
+            chosen.append(place)
+    return " ".join(sentences[place] for place in sorted(chosen)) or _cut(" ".join(text.split()) or description)
 
 
 def _cut(text: str) -> str:

@@ -29,18 +29,18 @@ _LOST = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)  #: of a 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What came back. `status` 0 means that nothing did; `problem` then says why, as for a refused redirect."""
+    """What came back. `status` 0 means that nothing did; `error` then says why, as for a refused redirect."""
 
     url: str  #: where redirects led, normalised
     status: int
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)  #: names in lower case
-    problem: str = ""
+    error: str = ""
 
     @property
     def ok(self) -> bool:
         """Whether there is a body to read."""
-        return self.status == 200 and not self.problem
+        return self.status == 200 and not self.error
 
     @property
     def media_type(self) -> str:
@@ -117,11 +117,11 @@ class Fetcher:
             following = urls.normalised(target, url)
             reason = "not an address" if not following else within(following) if within is not None else ""
             if reason:
-                return Fetched(following or url, answer.status, problem=f"redirects to {target}: {reason}")
+                return Fetched(following or url, answer.status, error=f"redirects to {target}: {reason}")
             if following == url:
                 break
             url = following
-        return Fetched(url, 0, problem="redirects without end")
+        return Fetched(url, 0, error="redirects without end")
 
     def _patiently(self, url: str, headers: Mapping[str, str]) -> Fetched:
         """Tries again what passes: a busy server or a lost connection."""
@@ -129,7 +129,7 @@ class Fetcher:
             try:
                 answer = self._once(url, headers)
             except _LOST as error:
-                answer = Fetched(url, 0, problem=str(error).rstrip(".") or type(error).__name__)
+                answer = Fetched(url, 0, error=str(error).rstrip(".") or type(error).__name__)
                 if attempt == ATTEMPTS:
                     return answer
             else:
@@ -158,22 +158,22 @@ class Fetcher:
                 if response.status_code != 200:
                     return Fetched(url, response.status_code, headers=given)
                 if (packing := given.get("content-encoding", "").strip().lower()) not in _UNPACKED:
-                    return Fetched(url, 0, headers=given, problem=f"packed as {packing}, which wasn't asked for")
+                    return Fetched(url, 0, headers=given, error=f"packed as {packing}, which wasn't asked for")
                 body = bytearray()
                 for piece in response.iter_bytes():
                     body += piece
                     if len(body) > self._most_bytes:
-                        return Fetched(url, 0, headers=given, problem=f"larger than {self._most_bytes:,} bytes")
+                        return Fetched(url, 0, headers=given, error=f"larger than {self._most_bytes:,} bytes")
                     if time.monotonic() > deadline:
-                        return Fetched(url, 0, headers=given, problem=f"took longer than {4 * self._timeout_s:.0f} s")
+                        return Fetched(url, 0, headers=given, error=f"took longer than {4 * self._timeout_s:.0f} s")
                 self.bytes_read += len(body)
                 return Fetched(url, 200, bytes(body), given)
         except httpx.TimeoutException:
-            return Fetched(url, 0, problem=f"no answer within {self._timeout_s:g} s")
+            return Fetched(url, 0, error=f"no answer within {self._timeout_s:g} s")
         except _LOST:
             raise
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
-            return Fetched(url, 0, problem=str(error) or type(error).__name__)
+            return Fetched(url, 0, error=str(error) or type(error).__name__)
 
 
 def _check_peer(response: httpx.Response) -> None:

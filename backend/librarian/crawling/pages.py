@@ -172,7 +172,7 @@ WRITER = 3  #: how pages become Markdown; raised where pages that haven't change
 
 @dataclass(slots=True)
 class Record:
-    """One address. `file` is relative to the library's root, empty where nothing was kept; `problem` then says why."""
+    """One address. `file` is relative to the library's root, empty where nothing was kept; `error` then says why."""
 
     round: int = 0  #: the refresh in which it was looked at last
     file: str = ""
@@ -185,7 +185,7 @@ class Record:
     etag: str = ""
     last_modified: str = ""
     duplicate_of: str = ""
-    problem: str = ""
+    error: str = ""
     failed: bool = False  #: the page couldn't be had, which the round's report says
 
 
@@ -232,6 +232,8 @@ class CrawlState:
             if data.pop("format") != _FORMAT:
                 raise ValueError("another format")
             data.pop("model_chosen", None)  # of an earlier version
+            for record in data["records"].values():
+                record["error"] = record.pop("problem", record.get("error", ""))  # its earlier name
             data["records"] = {url: Record(**record) for url, record in data["records"].items()}
             for file in (*(record.file for record in data["records"].values()), *data.get("overviews", ())):
                 if file and (file.split("/")[0] != path.stem or ".." in file.split("/")):

@@ -208,11 +208,11 @@ def is_private(address: str) -> bool:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return True
-    meant = _translated(parsed) if isinstance(parsed, ipaddress.IPv6Address) else parsed
-    if isinstance(meant, ipaddress.IPv6Address) and meant not in _PUBLIC_IPV6:
+    resolved = _translated(parsed) if isinstance(parsed, ipaddress.IPv6Address) else parsed
+    if isinstance(resolved, ipaddress.IPv6Address) and resolved not in _PUBLIC_IPV6:
         return True
-    special = any(meant in network for network in _SPECIAL if network.version == meant.version)
-    return special or not meant.is_global or meant.is_multicast
+    special = any(resolved in network for network in _SPECIAL if network.version == resolved.version)
+    return special or not resolved.is_global or resolved.is_multicast
 
 
 def _translated(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:

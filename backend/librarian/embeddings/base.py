@@ -37,7 +37,7 @@ class Embedder(Protocol):
     def windows(self, prefix: str, text: str) -> list[Window]:
         """The windows that together hold every token of `text`, each within the model's limit, prefix included."""
 
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+    def embed_chunks(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), rows of unit length, float32. Texts are windows' texts."""
 
     def embed_query(self, text: str) -> Vector:
@@ -52,7 +52,7 @@ class Reranker(Protocol):
 
     name: str
 
-    def score(self, query: str, passages: Sequence[str], deadline: Deadline) -> list[float | None]:
+    def score(self, query: str, texts: Sequence[str], deadline: Deadline) -> list[float | None]:
         """A logit per passage, in order; None for passages not reached within the deadline."""
 
 
@@ -74,7 +74,7 @@ class QueryRewriter(Protocol):
     def rewrite(self, query: str, deadline: Deadline) -> Rewrite:
         """Raises `Unavailable` with one clear sentence."""
 
-    def is_connected(self) -> bool:
+    def is_reachable(self) -> bool:
         """Whether its server answers now."""
 
     def close(self) -> None:

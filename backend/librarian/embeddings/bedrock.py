@@ -85,7 +85,7 @@ class BedrockEmbedder(ServiceEmbedder):
     def backend(self) -> str:
         return "bedrock"
 
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+    def embed_chunks(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), unit length."""
         if not texts:
             return np.zeros((0, self.spec.dimension), dtype=np.float32)

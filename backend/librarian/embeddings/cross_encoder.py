@@ -37,14 +37,14 @@ class OnnxCrossEncoder(OnnxModel):
         self._limit = (min(max_length, most) if most else max_length) - len(self._tokenizer.encode("", "").ids)
         self._output = self._session.get_outputs()[0].name
 
-    def score(self, query: str, passages: Sequence[str], deadline: Deadline) -> list[float | None]:
+    def score(self, query: str, texts: Sequence[str], deadline: Deadline) -> list[float | None]:
         """A logit per passage, in order; None for those not reached in time. Raises `CallerError` on cancellation."""
         # Half of the left is the question's at most: a passage must always be read, whatever was asked.
         query = clip(query, self._places, self._limit // 2)
         left = self._limit - len(self._places(query))
-        out: list[float | None] = [None] * len(passages)
+        out: list[float | None] = [None] * len(texts)
         slowest_ms = 0.0
-        for index, passage in enumerate(passages):
+        for index, passage in enumerate(texts):
             if deadline.cancelled.is_set():
                 deadline.check()
             if deadline.remaining_ms() <= slowest_ms:
@@ -93,11 +93,11 @@ class CachedReranker:
         self._reranker = reranker
         self._scores: LruCache[Key, float] = LruCache(max_entries)
 
-    def score(self, query: str, passages: Sequence[str], deadline: Deadline) -> list[float | None]:
+    def score(self, query: str, texts: Sequence[str], deadline: Deadline) -> list[float | None]:
         """A logit per passage, in order; only the unknown ones are read."""
-        keys = [(self.name, query, hashlib.sha256(text.encode()).hexdigest()) for text in passages]
+        keys = [(self.name, query, hashlib.sha256(text.encode()).hexdigest()) for text in texts]
         scores = {key: self._scores.get(key) for key in keys}
-        unknown = {key: text for key, text in zip(keys, passages, strict=True) if scores[key] is None}
+        unknown = {key: text for key, text in zip(keys, texts, strict=True) if scores[key] is None}
         if unknown:
             found = self._reranker.score(query, list(unknown.values()), deadline)
             for key, score in zip(unknown, found, strict=True):

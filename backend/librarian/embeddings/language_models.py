@@ -49,7 +49,7 @@ class Chat:
         answer = self.client.post(path, body, timeout_s=seconds, within_s=seconds, attempts=1, most_bytes=_MOST_BYTES)
         return without_thoughts(self._text(answer))
 
-    def is_connected(self, timeout_s: float = 2.0) -> bool:
+    def is_reachable(self, timeout_s: float = 2.0) -> bool:
         """Whether the server answers; asks for its list of models."""
         return self.client.answers("/api/tags" if self._ollama else "/models", timeout_s)
 
@@ -134,7 +134,7 @@ class LlmRewriter:
         self._chat = Chat(model, provider=provider, base_url=base_url, api_key=api_key)
         self._timeout_s = timeout_s
         self.name = self._chat.name
-        self.is_connected, self.close = self._chat.is_connected, self._chat.close
+        self.is_reachable, self.close = self._chat.is_reachable, self._chat.close
 
     def rewrite(self, query: str, deadline: Deadline) -> Rewrite:
         """Search terms and a hypothetical answer. Raises `Unavailable` with one clear sentence."""

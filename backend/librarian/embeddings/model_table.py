@@ -138,7 +138,7 @@ def positions(config: Mapping[str, Any]) -> int | None:
 
 
 def prompts_of(prompts: Mapping[str, Any]) -> tuple[str, str]:
-    """(instruction before questions, instruction before passages) of a sentence-transformers model's prompts."""
+    """(instruction before questions, instruction before texts) of a sentence-transformers model's prompts."""
     return str(prompts.get("query") or ""), str(prompts.get("passage") or prompts.get("document") or "")
 
 

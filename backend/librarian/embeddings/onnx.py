@@ -128,7 +128,7 @@ class OnnxEmbedder(OnnxModel):
         limit = self.spec.window_limit - self._special - self._passage_prefix_tokens
         return windows.cut(prefix, text, self._places, limit)
 
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+    def embed_chunks(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), rows in the order of `texts`, of unit length.
 
         Texts are embedded sorted by length, so that short ones aren't padded to long ones.

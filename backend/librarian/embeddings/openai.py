@@ -22,7 +22,7 @@ _BATCH = 64  #: texts a request; services allow 2,048, but answer later and fail
 _TOO_MANY = (400, 413, 422)  #: how services say that a request holds too many texts
 #: Seconds for all attempts together: less than an embedding child is given for one task, so that a service that hangs
 #: is reported as that; a question waits less, since keyword search answers meanwhile.
-_PASSAGES_S, _QUESTION_S = 100.0, 10.0
+_CHUNKS_S, _QUESTION_S = 100.0, 10.0
 _MOST_BYTES = 64_000_000
 
 
@@ -69,7 +69,7 @@ class OpenAIEmbedder(ServiceEmbedder):
     def backend(self) -> str:
         return "openai"
 
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+    def embed_chunks(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), unit length."""
         prefixed = [self.spec.passage_prefix + text for text in texts]
         parts, at = [np.zeros((0, self.spec.dimension), dtype=np.float32)], 0
@@ -102,7 +102,7 @@ class OpenAIEmbedder(ServiceEmbedder):
         self._batch = min(self._batch, half)
         return found
 
-    def _request(self, texts: Sequence[str], *, within_s: float = _PASSAGES_S) -> Vectors:
+    def _request(self, texts: Sequence[str], *, within_s: float = _CHUNKS_S) -> Vectors:
         body = {"model": self.spec.name, "input": [text or " " for text in texts]}
         try:
             answer = self._client.post(

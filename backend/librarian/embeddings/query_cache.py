@@ -15,7 +15,7 @@ class CachedEmbedder:
     def __init__(self, embedder: Embedder, cache: QueryVectors) -> None:
         self.spec = embedder.spec
         self.fingerprint, self.backend, self.device = embedder.fingerprint, embedder.backend, embedder.device
-        self.windows, self.embed_passages, self.close = embedder.windows, embedder.embed_passages, embedder.close
+        self.windows, self.embed_chunks, self.close = embedder.windows, embedder.embed_chunks, embedder.close
         self._embedder = embedder
         self._cache = cache
 

@@ -79,7 +79,7 @@ class TorchEmbedder:
         """The windows that together hold every token of `text`; see `windows.cut`."""
         return windows.cut(prefix, text, self._places, self.spec.window_limit - self._special)
 
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+    def embed_chunks(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), unit length."""
         return self._encode([self.spec.passage_prefix + text for text in texts])
 

@@ -1,1 +1,1 @@
-"""Judged questions, metrics and the log of queries."""
+"""Rated questions, metrics and the log of queries."""

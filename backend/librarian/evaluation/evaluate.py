@@ -1,4 +1,4 @@
-"""Ask all judged questions in every mode, and say how good the answers are and how sure that is."""
+"""Ask all rated questions in every mode, and say how good the answers are and how sure that is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from .judgments import JudgedQuery
+from .judgments import RatedQuery
 from .metrics import MEASURES, interval, percentile, randomisation
 
 #: Question and mode in, file paths out, best first. A path may come again; its first place counts.
@@ -36,7 +36,7 @@ class ModeReport:
     per_query: Mapping[str, tuple[float, ...]]
 
 
-def evaluate(questions: Sequence[JudgedQuery], search: Search, modes: Sequence[str]) -> list[ModeReport]:
+def evaluate(questions: Sequence[RatedQuery], search: Search, modes: Sequence[str]) -> list[ModeReport]:
     """A report per mode, in the order given; differences and p are against the first."""
     reports: list[ModeReport] = []
     for mode in modes:

@@ -1,4 +1,4 @@
-"""Judged questions: `queries.jsonl` holds `{"_id", "text"}` per line, `qrels.tsv` `query<TAB>file_path<TAB>grade`."""
+"""Rated questions: `queries.jsonl` holds `{"_id", "text"}` per line, `qrels.tsv` `query<TAB>file_path<TAB>grade`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _WHOLE = re.compile(r"\.0*$")  #: grades may be written as 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedQuery:
-    """A question and the grades of the files that were judged for it."""
+class RatedQuery:
+    """A question and the grades of the files that were rated for it."""
 
     query_id: str
     text: str
@@ -28,11 +28,11 @@ class JudgedQuery:
 class Judgments:
     """The questions that can be asked, and a sentence for each kind of line that counts for nothing."""
 
-    questions: Sequence[JudgedQuery]
+    questions: Sequence[RatedQuery]
     notes: Sequence[str]
 
 
-def load(queries: Path, qrels: Path) -> list[JudgedQuery]:
+def load(queries: Path, qrels: Path) -> list[RatedQuery]:
     """All questions that have a relevant file, in the order of the file. Raises `CallerError` naming file and line."""
     return list(read(queries, qrels).questions)
 
@@ -45,10 +45,10 @@ def read(queries: Path, qrels: Path) -> Judgments:
     texts = _texts(queries)
     grades = _grades(qrels, texts)
     answered = [one for one in texts if any(grade > 0 for grade in grades.get(one, {}).values())]
-    judged = [
-        JudgedQuery(one, texts[one], grades[one]) for one in answered if 0 < len(texts[one].strip()) <= MAX_QUERY_LENGTH
+    rated = [
+        RatedQuery(one, texts[one], grades[one]) for one in answered if 0 < len(texts[one].strip()) <= MAX_QUERY_LENGTH
     ]
-    if not judged:
+    if not rated:
         raise CallerError(
             f"No question of {queries.name} has a relevant file in {qrels.name}.",
             hint="The first column of the one must be the _id of the other.",
@@ -58,14 +58,14 @@ def read(queries: Path, qrels: Path) -> Judgments:
         (
             queries,
             f"empty or longer than {MAX_QUERY_LENGTH:,} characters",
-            set(answered) - {question.query_id for question in judged},
+            set(answered) - {question.query_id for question in rated},
         ),
         (qrels, f"not in {queries.name}", grades.keys() - texts.keys()),
     )
     notes = [
         f"left out of {file.name}: {len(ids)} {why}, for example {min(ids)!r}" for file, why, ids in left_out if ids
     ]
-    return Judgments(judged, notes)
+    return Judgments(rated, notes)
 
 
 def _texts(queries: Path) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Measures a library's answers on judged questions, or on its own links and headings."""
+"""Measures a library's answers on rated questions, or on its own links and headings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..storage.base import Catalog
 from ..tuning import own_questions
 from ..tuning.own_questions import OwnQuestion
 from .evaluate import as_dict, evaluate
-from .judgments import JudgedQuery, Judgments, read
+from .judgments import Judgments, RatedQuery, read
 
 MODES = ("keyword", "semantic", "hybrid")
 QUESTIONS_AT_MOST = 400
@@ -41,7 +41,7 @@ def _shortfall(page: schemas.SearchResponse | schemas.EmailSearchResponse) -> st
 
 
 class EvaluationService:
-    """The operation `evaluate`: judged questions from files, or the library's own.
+    """The operation `evaluate`: rated questions from files, or the library's own.
 
     Args:
         most: the most results that one search gives.
@@ -79,10 +79,10 @@ class EvaluationService:
         if not asked:
             raise CallerError("modes is empty.", hint="Name at least one, for example keyword,hybrid.")
         questions = self._own() if own else []
-        by_itself = Judgments([one.judged for one in questions], [self._about(questions)])
+        by_itself = Judgments([one.rated for one in questions], [self._about(questions)])
         given = by_itself if own else self._read(queries, qrels)
         mails, notes = self._answers(given.questions)
-        own_by_text = {question.judged.text: question for question in questions}
+        own_by_text = {question.rated.text: question for question in questions}
         shortfalls: Counter[str] = Counter()
         last_mode = ""
 
@@ -136,9 +136,9 @@ class EvaluationService:
         ]
         return replace(given, questions=questions)
 
-    def _answers(self, judged: Sequence[JudgedQuery]) -> tuple[frozenset[str], list[str]]:
+    def _answers(self, rated: Sequence[RatedQuery]) -> tuple[frozenset[str], list[str]]:
         """Questions whose answers are mails alone, and notes about relevant files that no search can find."""
-        answers = {one.text: {path for path, grade in one.grades.items() if grade > 0} for one in judged}
+        answers = {one.text: {path for path, grade in one.grades.items() if grade > 0} for one in rated}
         wanted = sorted(set().union(*answers.values()))
         with self._catalog.read() as reader:
             found = {path: reader.document_by_path(path, text=False) for path in wanted}
@@ -162,14 +162,14 @@ class EvaluationService:
         documents = self._documents()
         questions = own_questions.sample(self._untaught(own_questions.of_links(documents)), QUESTIONS_AT_MOST)
         if len(questions) < FEWEST_LINKS:
-            asked = {question.judged.text.lower() for question in questions}
+            asked = {question.rated.text.lower() for question in questions}
             headings = self._untaught(own_questions.of_headings(documents))
-            further = [one for one in headings if one.judged.text.lower() not in asked]
+            further = [one for one in headings if one.rated.text.lower() not in asked]
             questions += own_questions.sample(further, QUESTIONS_AT_MOST - len(questions))
         if not questions:
             raise CallerError(
                 "The library holds no question of its own: no link to another page, no heading of two words.",
-                hint="Give judged questions with --queries and --qrels.",
+                hint="Give rated questions with --queries and --qrels.",
             )
         return questions
 

@@ -110,7 +110,7 @@ def delete_files(folder: Path, kind: Kind, own: re.Pattern[str]) -> None:
             os.unlink(entry.path)
 
 
-def set_aside(*paths: Path, name: str = "") -> Path:
+def quarantine(*paths: Path, name: str = "") -> Path:
     """Move damaged files and folders of one folder, in this order, into a new one `<name>.damaged-<number>` there.
 
     `name` is that of the first path by default. Folders that earlier calls made for the same name are deleted, so that

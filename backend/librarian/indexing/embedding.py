@@ -79,7 +79,7 @@ class EmbedderHands:
             case Cut():
                 return [self._embedder.windows(prefix, text) for prefix, text in task.passages]
             case Embed():
-                return self._embedder.embed_passages(task.texts)
+                return self._embedder.embed_chunks(task.texts)
 
     def close(self) -> None:
         """Free the model."""

@@ -178,7 +178,7 @@ class Registry:
         for start in range(0, len(missing), BATCH):
             deadline.check()
             batch = missing[start : start + BATCH]
-            rows = embedder.embed_passages([window.text for window in batch])
+            rows = embedder.embed_chunks([window.text for window in batch])
             new = {window.hash: row for window, row in zip(batch, rows, strict=True)}
             if self._cache is not None:
                 self._cache.put(embedder.fingerprint, new)

@@ -103,7 +103,7 @@ class QueryExpansion:
 
     def look(self) -> None:
         """Find out whether the server is there, so that `connected` needn't wait for a query."""
-        self._connected = self._rewriter.is_connected()
+        self._connected = self._rewriter.is_reachable()
 
     def reset(self) -> None:
         """Forget answers and failures: the next query is asked anew."""

@@ -262,7 +262,7 @@ class SqliteDatabase:
 
 def set_aside(path: Path, why: str) -> str:
     """Move a file and its logs into a folder `<name>.damaged-<number>`; returns a sentence for people."""
-    aside = owned_folder.set_aside(path, *(path.with_name(path.name + ending) for ending in _LOGS))
+    aside = owned_folder.quarantine(path, *(path.with_name(path.name + ending) for ending in _LOGS))
     _mark_of(path).unlink(missing_ok=True)
     return f"{why} It was set aside in {aside.name} and made again"
 

@@ -138,7 +138,7 @@ def _logit(share: float) -> float:
 
 KEY = "calibration"
 #: Smaller libraries keep the shipped curves: what few pages say about unrelated questions is chance.
-MIN_PASSAGES = 200
+MIN_CHUNKS = 200
 OWN_ASKED = 60
 
 
@@ -186,10 +186,10 @@ class CalibrationTraining:
         """Whether the library is complete, large enough and not what it was at the last fit."""
         with self._catalog.read() as reader:
             fingerprint, fitted = reader.meta(f"{KEY} fingerprint"), reader.meta(f"{KEY} passages", "0")
-            passages = reader.count().chunks
-        if passages < MIN_PASSAGES or not self._complete():
+            chunks = reader.count().chunks
+        if chunks < MIN_CHUNKS or not self._complete():
             return False
-        return fingerprint != self._fingerprint() or own_questions.is_another(passages, int(fitted))
+        return fingerprint != self._fingerprint() or own_questions.is_another(chunks, int(fitted))
 
     def take_up(self) -> None:
         """Use what was fitted, here or by another server of the same library, where that isn't in use yet."""
@@ -202,16 +202,16 @@ class CalibrationTraining:
     def renew(self) -> Fit | None:
         """Ask all questions now, and use and keep what they say. None where the library has too few headings."""
         with self._catalog.read() as reader:
-            passages = reader.count().chunks
+            chunks = reader.count().chunks
         headings = own_questions.of_headings(self._documents())
         headings = own_questions.untaught(headings) if self._adapted() else headings
-        own = [one.judged.text for one in own_questions.sample(headings, OWN_ASKED)]
+        own = [one.rated.text for one in own_questions.sample(headings, OWN_ASKED)]
         negative = [text for language in self._languages() for text in negative_queries(language)]
         asked = (own, list(dict.fromkeys(negative)))
         fitted = fit(*(self._sums(questions) for questions in asked))
         self._taken_up = fitted.as_json() if fitted else ""
         self._catalog.set_meta(KEY, self._taken_up)
-        self._catalog.set_meta(f"{KEY} passages", str(passages))
+        self._catalog.set_meta(f"{KEY} passages", str(chunks))
         self._catalog.set_meta(f"{KEY} fingerprint", self._fingerprint())
         self._use(fitted)
         return fitted

@@ -1,4 +1,4 @@
-"""Judged questions that a library holds about itself: what its links call a page, and its headings.
+"""Rated questions that a library holds about itself: what its links call a page, and its headings.
 
 A link's text is how an author refers to another page, so the page it leads to is the answer; the pages that hold the
 link hold its words too and are left out of the results. A heading that only one page has asks for that page.
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from ..evaluation.judgments import JudgedQuery
+from ..evaluation.judgments import RatedQuery
 from ..evaluation.metrics import SEED
 from ..models import Document
 from ..text.cross_references import Places
@@ -47,7 +47,7 @@ _COMMON = frozenset(_COMMON_WORDS.split())
 class OwnQuestion:
     """A question with its answers, and the files whose place in the results says nothing."""
 
-    judged: JudgedQuery
+    rated: RatedQuery
     ignored: frozenset[str]
     source: Source
     #: Of answers with several editions: each one's path, and the path that stands for it among the answers.
@@ -56,7 +56,7 @@ class OwnQuestion:
     @property
     def answers(self) -> frozenset[str]:
         """All files that answer it."""
-        return frozenset(self.editions) | (self.judged.grades.keys() - self.ignored)
+        return frozenset(self.editions) | (self.rated.grades.keys() - self.ignored)
 
     def pages_of(self, paths: Iterable[str]) -> list[str]:
         """What found files count as, best first, each page where it comes first."""
@@ -86,7 +86,7 @@ def of_links(documents: Iterable[Document]) -> list[OwnQuestion]:
         if len(grades) <= 3:  # a text that leads everywhere asks for nothing
             same = editions.of(grades)
             ignored = frozenset(sources[key] - grades.keys() - same.keys())
-            found.append(OwnQuestion(JudgedQuery(f"link {number}", spelled[key], grades), ignored, "links", same))
+            found.append(OwnQuestion(RatedQuery(f"link {number}", spelled[key], grades), ignored, "links", same))
     return found
 
 
@@ -108,8 +108,8 @@ def of_headings(documents: Iterable[Document]) -> list[OwnQuestion]:
         if len(pages) == 1:
             all_editions = editions.of(pages)
             same = {path: page for path, page in all_editions.items() if path in paths}
-            judged = JudgedQuery(f"heading {number}", spelled[key], dict.fromkeys(pages, 1))
-            found.append(OwnQuestion(judged, frozenset(all_editions.keys() - paths), "headings", same))
+            rated = RatedQuery(f"heading {number}", spelled[key], dict.fromkeys(pages, 1))
+            found.append(OwnQuestion(rated, frozenset(all_editions.keys() - paths), "headings", same))
     return found
 
 
@@ -135,9 +135,9 @@ class _Editions:
         return {path: page for page in pages for path in self._paths.get(page, ())}
 
 
-def is_another(passages: int, before: int) -> bool:
+def is_another(chunks: int, before: int) -> bool:
     """Whether a library of so many passages is to be learned anew, that had `before` when that was done."""
-    return abs(passages - before) > _CHANGED * passages
+    return abs(chunks - before) > _CHANGED * chunks
 
 
 def sample(questions: Sequence[T], most: int) -> list[T]:
@@ -158,12 +158,12 @@ def held_out(page: str) -> bool:
 
 def taught(questions: Iterable[OwnQuestion]) -> list[OwnQuestion]:
     """Those that may be learned from: none of their answers is held out."""
-    return [question for question in questions if not any(map(held_out, question.judged.grades))]
+    return [question for question in questions if not any(map(held_out, question.rated.grades))]
 
 
 def untaught(questions: Iterable[OwnQuestion]) -> list[OwnQuestion]:
     """Those to measure with: all of their answers are held out."""
-    return [question for question in questions if all(map(held_out, question.judged.grades))]
+    return [question for question in questions if all(map(held_out, question.rated.grades))]
 
 
 def _asks(text: str) -> bool:

@@ -114,7 +114,7 @@ class Learned:
     before: float = 0.0  #: MRR of the held-out questions without the adapter …
     after: float = 0.0  #: … and with it
     fingerprint: str = ""  #: the model, and how it is learned from
-    passages: int = 0  #: of the library then
+    chunks: int = 0  #: of the library then
     state: str = ""  #: names the state of the library that it was learned from
 
     def note(self) -> str:
@@ -184,12 +184,10 @@ class AdapterTraining:
         if self._embedder is None or not self._complete() or not (fingerprint := self._fingerprint()):
             return False
         with self._catalog.read() as reader:
-            record, passages = Learned.of_json(reader.meta(KEY)), reader.count().chunks
-        if passages < FEWEST:
+            record, chunks = Learned.of_json(reader.meta(KEY)), reader.count().chunks
+        if chunks < FEWEST:
             return False
-        return (
-            record is None or record.fingerprint != fingerprint or own_questions.is_another(passages, record.passages)
-        )
+        return record is None or record.fingerprint != fingerprint or own_questions.is_another(chunks, record.chunks)
 
     def take_up(self) -> None:
         """Use what was learned, here or by another server of the same library, where that isn't in use yet."""
@@ -206,12 +204,10 @@ class AdapterTraining:
         """Learn now, and keep and use what was learned where it helps. Raises `Unavailable` where something fails."""
         fingerprint, model = self._fingerprint(), self._model()
         with self._catalog.read() as reader:
-            passages, generation = reader.count().chunks, reader.generation
+            chunks, generation = reader.count().chunks, reader.generation
         adapter, learned = self._learned(model)
         matrix = adapter.as_text() if adapter is not None else ""
-        record = replace(
-            learned, fingerprint=fingerprint, passages=passages, state=f"{fingerprint}|{generation}|{passages}"
-        )
+        record = replace(learned, fingerprint=fingerprint, chunks=chunks, state=f"{fingerprint}|{generation}|{chunks}")
         self._catalog.set_meta(f"{KEY} matrix", matrix)
         self._catalog.set_meta(KEY, record.as_json())
         logger.info("query adapter: %s", record)
@@ -262,7 +258,7 @@ class AdapterTraining:
         found = []
         for question in questions:
             self._go_on()
-            found.append(embedder.embed_query(question.judged.text))
+            found.append(embedder.embed_query(question.rated.text))
         return found
 
     def _go_on(self) -> None:

@@ -390,7 +390,7 @@ class ChromaStore:
                 graphs = [each for each in self.path.iterdir() if _GRAPH.fullmatch(each.name)]
                 logs = [self.path / f"{_DATABASE}-{log}" for log in ("wal", "shm", "journal")]
                 files = [*graphs, *logs, self.path / _OPENING, self.path / _DATABASE]
-                owned_folder.set_aside(*files, name=_DATABASE)
+                owned_folder.quarantine(*files, name=_DATABASE)
             self._open()
         except LibrarianError:
             raise

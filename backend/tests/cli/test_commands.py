@@ -30,7 +30,7 @@ from librarian.daemon import client
 from librarian.daemon.handshake import as_error
 from librarian.errors import Busy, CallerError, LibrarianError, NotFound, SetupError, SourceError, Unavailable
 from librarian.evaluation.evaluate import as_dict, evaluate
-from librarian.evaluation.judgments import JudgedQuery
+from librarian.evaluation.judgments import RatedQuery
 
 
 def result(**changes: Any) -> dict[str, Any]:
@@ -177,7 +177,7 @@ ANSWERS: dict[str, schemas.ResponseModel] = {
 }
 
 
-JUDGED = [JudgedQuery("1", "a.md", {"a.md": 1}), JudgedQuery("2", "b.md", {"b.md": 1})]
+JUDGED = [RatedQuery("1", "a.md", {"a.md": 1}), RatedQuery("2", "b.md", {"b.md": 1})]
 
 
 class Keeper:

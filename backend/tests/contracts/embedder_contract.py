@@ -39,7 +39,7 @@ class EmbedderContract:
     batch_tolerance: ClassVar[float] = 1e-5
 
     def test_vectors_have_unit_length_and_the_right_shape(self, embedder: Embedder) -> None:
-        vectors = embedder.embed_passages(TEXTS)
+        vectors = embedder.embed_chunks(TEXTS)
         assert vectors.shape == (len(TEXTS), embedder.spec.dimension)
         assert vectors.dtype == np.float32
         assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
@@ -49,15 +49,15 @@ class EmbedderContract:
         assert abs(float(np.linalg.norm(query)) - 1) < 1e-5
 
     def test_no_text_gives_no_vector(self, embedder: Embedder) -> None:
-        assert embedder.embed_passages([]).shape == (0, embedder.spec.dimension)
+        assert embedder.embed_chunks([]).shape == (0, embedder.spec.dimension)
 
     def test_the_same_text_gives_the_same_vector(self, embedder: Embedder) -> None:
         assert np.array_equal(embedder.embed_query("pods"), embedder.embed_query("pods"))
-        assert np.array_equal(embedder.embed_passages(TEXTS), embedder.embed_passages(TEXTS))
+        assert np.array_equal(embedder.embed_chunks(TEXTS), embedder.embed_chunks(TEXTS))
 
     def test_a_batch_gives_what_one_by_one_gives(self, embedder: Embedder) -> None:
-        together = embedder.embed_passages(TEXTS)
-        alone = np.concatenate([embedder.embed_passages([text]) for text in TEXTS])
+        together = embedder.embed_chunks(TEXTS)
+        alone = np.concatenate([embedder.embed_chunks([text]) for text in TEXTS])
         assert np.min((together * alone).sum(axis=1)) > 1 - self.batch_tolerance
 
     def test_threads_share_it(self, embedder: Embedder) -> None:

@@ -743,7 +743,7 @@ def test_limits_hold_after_unpacking_and_busy_sites_are_asked_again() -> None:
     with served(site):
         fetcher = Fetcher(allow_private=True, per_second=1, timeout_s=5, most_bytes=1_000_000, sleep=waited.append)
         try:
-            assert fetcher.get(f"{site.url}/bomb").problem == "larger than 1,000,000 bytes"
+            assert fetcher.get(f"{site.url}/bomb").error == "larger than 1,000,000 bytes"
             assert fetcher.get(f"{site.url}/busy").status == 503
         finally:
             fetcher.close()

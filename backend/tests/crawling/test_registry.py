@@ -49,7 +49,7 @@ class Compass:
     def windows(self, prefix: str, text: str) -> list[Window]:
         return [Window(text, text, 0, len(text))]
 
-    def embed_passages(self, texts: Sequence[str]) -> Any:
+    def embed_chunks(self, texts: Sequence[str]) -> Any:
         self.embedded += texts
         cosines = [next((value for name, value in self.cosines.items() if name in text), 0.0) for text in texts]
         return np.array([[value, (1 - value * value) ** 0.5] for value in cosines], np.float32)

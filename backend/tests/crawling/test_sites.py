@@ -323,7 +323,7 @@ def test_property_6_vector_database_storage_and_search(library: Librarian, query
             title = stored.document.title
             prefix = " > ".join(dict.fromkeys([title, *chunk.chunk.heading_path]))
             windows = embedder.windows(prefix, chunk.chunk.text)
-            cosine = max(0.0, float(np.max(embedder.embed_passages([window.text for window in windows]) @ asked)))
+            cosine = max(0.0, float(np.max(embedder.embed_chunks([window.text for window in windows]) @ asked)))
             assert item.semantic_score == pytest.approx(cosine, abs=0.02)
 
 

@@ -75,7 +75,7 @@ def test_each_page_is_summarised_once_and_only_what_changed_again(
     tmp_path: Path, site: Site, model: ChatServer, crawl: Any, provider: str
 ) -> None:
     report = crawl("--json", provider=provider)
-    assert (report["summarized"], report["summary_problem"], report["errors"]) == (6, "", [])
+    assert (report["summarized"], report["summary_error"], report["errors"]) == (6, "", [])
     assert set(summaries(tmp_path).values()) == {"Set up the gearbox and mend it."}
     assert {path for path, _, _ in model.requests} == {PATHS[provider]}
     system, page = model.requests[0][2]["messages"]
@@ -118,7 +118,7 @@ def test_a_model_that_fails_costs_no_page_and_is_left_alone_after_three(
     failing(model, how)
     report = crawl("--json")
     assert (report["added"], report["summarized"], report["errors"]) == (6, 0, [])
-    assert words in report["summary_problem"]
+    assert words in report["summary_error"]
     assert len(model.requests) <= 3
     for name, summary in summaries(tmp_path).items():
         topic = "start" if name == "index" else name

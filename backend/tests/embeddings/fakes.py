@@ -45,7 +45,7 @@ class FakeEmbedder:
             prefix, text, lambda piece: [m.span() for m in _WORD.finditer(piece)], self.spec.max_tokens, overlap=4
         )
 
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+    def embed_chunks(self, texts: Sequence[str]) -> Vectors:
         if self.fail is not None:
             raise self.fail
         self.calls += len(texts)

@@ -118,14 +118,14 @@ def test_each_family_is_asked_in_its_own_way(bedrock: Bedrock) -> None:
     cohere = EmbedderSpec(COHERE_4, provider="bedrock", base_url=bedrock.url)()
     assert cohere.spec.dimension == 64
     assert cohere.backend == "bedrock"
-    cohere.embed_passages(["a"] * 100)
+    cohere.embed_chunks(["a"] * 100)
     assert [len(body["texts"]) for _, body in bedrock.bodies] == [1, 96, 4]
     assert [body["input_type"] for _, body in bedrock.bodies] == ["search_query", "search_document", "search_document"]
     assert {model for model, _ in bedrock.bodies} == {COHERE_4}
     cohere.close()
     bedrock.bodies.clear()
     titan = EmbedderSpec(TITAN, provider="bedrock", base_url=bedrock.url)()
-    titan.embed_passages(["a", ""])
+    titan.embed_chunks(["a", ""])
     assert sorted(body["inputText"] for _, body in bedrock.bodies) == [" ", "a", "dimension"]
     titan.close()
 

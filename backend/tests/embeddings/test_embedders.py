@@ -97,7 +97,7 @@ class TestDefaultModel(EmbedderContract):
 
     def test_like_texts_are_near(self, default_model: OnnxEmbedder) -> None:
         question = default_model.embed_query("How do I restart a container?")
-        near, far = default_model.embed_passages(["Restarting containers", "The history of the Roman empire"])
+        near, far = default_model.embed_chunks(["Restarting containers", "The history of the Roman empire"])
         assert question @ near > 0.6 > 0.3 > question @ far
 
     def test_a_long_question_is_cut_and_answered(self, default_model: OnnxEmbedder) -> None:
@@ -367,7 +367,7 @@ def test_int8_agrees_with_fp32_on_words(default_model: OnnxEmbedder, tmp_path: P
     (source / "model_int8.onnx").unlink()
     fp32 = OnnxEmbedder(source, spec_of(DEFAULT))
     words = ["pod", "node", "scheduler", "volume", "restart", "how do I read a parquet file?", "rolling update"]
-    both = (fp32.embed_passages(words) * default_model.embed_passages(words)).sum(axis=1)
+    both = (fp32.embed_chunks(words) * default_model.embed_chunks(words)).sum(axis=1)
     assert both.mean() > 0.99
     fp32.close()
 

@@ -95,7 +95,7 @@ def test_a_question_becomes_terms_and_an_expected_answer(server: Server, rewrite
     assert headers["authorization"] == "Bearer secret"
     assert [message["role"] for message in body["messages"]] == ["system", "user"]
     assert body["messages"][1]["content"] == "how do I restart a pod"
-    assert rewriter.is_connected()
+    assert rewriter.is_reachable()
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_refusal_is_said(server: Server, rewriter: LlmRewriter, status: int, h
     server.status, server.answer = status, {"error": "some reason"}
     with pytest.raises(Unavailable, match=rf"some reason.*{hint}"):
         rewriter.rewrite("q", Deadline())
-    assert not rewriter.is_connected()
+    assert not rewriter.is_reachable()
 
 
 @pytest.mark.parametrize("answer", [{}, [], {"choices": []}, {"message": None}, "text"])
@@ -136,7 +136,7 @@ def test_a_dead_network_is_said(rewriter: LlmRewriter) -> None:
     rewriter._chat.client.url = "http://127.0.0.1:9"
     with pytest.raises(Unavailable, match="can't be reached"):
         rewriter.rewrite("q", Deadline())
-    assert not rewriter.is_connected()
+    assert not rewriter.is_reachable()
 
 
 def test_openai_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:

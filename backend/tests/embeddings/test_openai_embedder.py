@@ -56,7 +56,7 @@ class TestContract(EmbedderContract):
 
 def test_the_width_is_asked_for_once_and_the_key_is_sent(service: Service, embedder: OpenAIEmbedder) -> None:
     assert embedder.spec.dimension == 64
-    embedder.embed_passages(["a"] * 100)
+    embedder.embed_chunks(["a"] * 100)
     assert [len(body["input"]) for _, body in service.requests] == [1, 64, 36]
     headers, body = service.requests[0]
     assert headers["authorization"] == "Bearer secret"
@@ -67,7 +67,7 @@ def test_the_width_is_asked_for_once_and_the_key_is_sent(service: Service, embed
 def test_a_limit_is_waited_out(service: Service, embedder: OpenAIEmbedder, pauses: list[float]) -> None:
     busy = {"error": {"message": "slow down"}}
     service.planned = [(429, {"Retry-After": "7"}, busy), (503, {}, "<html>"), (429, {"Retry-After": "9999"}, busy)]
-    assert embedder.embed_passages(["a"]).shape == (1, 64)
+    assert embedder.embed_chunks(["a"]).shape == (1, 64)
     assert pauses == [7.0, 1.0, 20.0]
 
 
@@ -75,7 +75,7 @@ def test_a_limit_may_end_at_a_date(service: Service, embedder: OpenAIEmbedder, p
     for said in ("Fri, 31 Dec 9999 23:59:59 GMT", "Thu, 01 Jan 1970 00:00:00 GMT", "nan", "soon"):
         service.planned.append((503, {"Retry-After": said}, ""))
     with pytest.raises(Unavailable):
-        embedder.embed_passages(["a"])
+        embedder.embed_chunks(["a"])
     assert pauses == [20.0, 0.0, 2.0]
 
 
@@ -88,18 +88,18 @@ def test_a_service_that_takes_fewer_texts_gets_fewer(
     texts = [f"text {number}" for number in range(12)]
     expected = [embedder.embed_query(text) for text in texts]
     service.requests.clear()
-    assert np.array_equal(embedder.embed_passages(texts), expected)
+    assert np.array_equal(embedder.embed_chunks(texts), expected)
     assert [len(body["input"]) for _, body in service.requests] == [12, 6, 3, 3, 6, 3, 3]
-    embedder.embed_passages(texts)
+    embedder.embed_chunks(texts)
     assert [len(body["input"]) for _, body in service.requests[7:]] == [3, 3, 3, 3]
 
 
 def test_one_text_that_is_refused_is_no_sign_of_a_limit(service: Service, embedder: OpenAIEmbedder) -> None:
     service.failure = (400, {}, {"detail": "too long"})
     with pytest.raises(Unavailable, match="refuses the request with 400"):
-        embedder.embed_passages(["a"] * 4)
+        embedder.embed_chunks(["a"] * 4)
     service.failure = None
-    embedder.embed_passages(["a"] * 4)
+    embedder.embed_chunks(["a"] * 4)
     assert [len(body["input"]) for _, body in service.requests[1:]] == [4, 2, 1, 4]
 
 

@@ -125,7 +125,7 @@ def test_the_graph_computes_what_sentence_transformers_computes(tmp_path: Path, 
             (alone / file).write_bytes((home / file).read_bytes())
         embedder = OnnxEmbedder(alone, read_spec(str(folder), home), threads=1)
         assert embedder.backend == f"onnx-{precision}"
-        found[precision] = (embedder.embed_passages(TEXTS) * expected).sum(axis=1)
+        found[precision] = (embedder.embed_chunks(TEXTS) * expected).sum(axis=1)
         embedder.close()
     assert found["fp32"].min() > 0.99999
     assert found["int8"].min() > 0.97
@@ -151,17 +151,17 @@ def test_the_default_model_gives_the_published_vectors(tmp_path: Path, weights: 
     home = ModelStore(tmp_path / "models", keep_fp32=True).ensure(str(weights))
     int8 = OnnxEmbedder(home, spec_of(DEFAULT), threads=2)
     assert int8.backend == "onnx-int8"
-    near = (int8.embed_passages(WORDS) * expected).sum(axis=1)
+    near = (int8.embed_chunks(WORDS) * expected).sum(axis=1)
     int8.close()
     (home / "model_int8.onnx").unlink()
     fp32 = OnnxEmbedder(home, spec_of(DEFAULT), threads=2)
-    same = (fp32.embed_passages(WORDS) * expected).sum(axis=1)
+    same = (fp32.embed_chunks(WORDS) * expected).sum(axis=1)
     fp32.close()
     assert same.min() > 0.99999
     assert near.min() > 0.97
     torch_way = TorchEmbedder(str(weights), spec_of(DEFAULT), device="cpu")
     assert torch_way.spec.window_limit == spec_of(DEFAULT).window_limit
-    assert (torch_way.embed_passages(WORDS) * expected).sum(axis=1).min() > 0.99999
+    assert (torch_way.embed_chunks(WORDS) * expected).sum(axis=1).min() > 0.99999
     torch_way.close()
 
 
@@ -181,7 +181,7 @@ def test_a_model_without_an_onnx_file_is_read_by_torch(tmp_path: Path) -> None:
     assert embedder.device in ("cpu", "cuda")
     assert embedder.spec.query_prefix == "query "
     assert embedder.fingerprint.startswith(f"{folder};torch;32;")
-    assert np.allclose(embedder.embed_query("pod"), embedder.embed_passages(["query pod"])[0], atol=1e-5)
+    assert np.allclose(embedder.embed_query("pod"), embedder.embed_chunks(["query pod"])[0], atol=1e-5)
     embedder.close()
 
 

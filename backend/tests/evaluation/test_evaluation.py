@@ -21,7 +21,7 @@ from ir_measures import RR, P, R, nDCG
 
 from librarian.errors import CallerError
 from librarian.evaluation.evaluate import as_dict, evaluate
-from librarian.evaluation.judgments import JudgedQuery, load
+from librarian.evaluation.judgments import RatedQuery, load
 from librarian.evaluation.metrics import MEASURES, interval, ndcg, percentile, randomisation
 
 files = st.integers(0, 30).map(lambda number: f"f{number:02}")
@@ -67,7 +67,7 @@ def test_a_clear_difference_has_a_small_p_and_none_has_1() -> None:
 
 
 def test_every_mode_is_reported_against_the_first() -> None:
-    questions = [JudgedQuery(str(n), f"q{n}", {"good": 1}) for n in range(12)]
+    questions = [RatedQuery(str(n), f"q{n}", {"good": 1}) for n in range(12)]
 
     def search(text: str, mode: str) -> Sequence[str]:
         return ["bad", "bad", "good"] if mode == "keyword" else ["good", "bad"]

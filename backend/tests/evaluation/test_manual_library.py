@@ -38,10 +38,8 @@ def test_the_page_with_the_heading_is_found(library: Librarian, questions: list[
     assert len(questions) >= 30
     found = 0
     for question in questions:
-        answer = library.search(
-            question.judged.text.replace('"', ""), mode="keyword", max_results=3, max_per_document=1
-        )
-        found += bool({result.file_path for result in answer.results} & question.judged.grades.keys())
+        answer = library.search(question.rated.text.replace('"', ""), mode="keyword", max_results=3, max_per_document=1)
+        found += bool({result.file_path for result in answer.results} & question.rated.grades.keys())
     assert found >= 0.9 * len(questions)
 
 
@@ -51,8 +49,8 @@ def test_snippets_hold_a_word_of_the_question_and_close_their_fences(
 ) -> None:
     for question in questions:
         asked = {"mode": "keyword", "max_results": 5, "explain": True, "brief": brief}
-        for result in library.search(question.judged.text, **asked).results:
-            about = f"{question.judged.text!r} in {result.file_path}: {result.snippet!r}"
+        for result in library.search(question.rated.text, **asked).results:
+            about = f"{question.rated.text!r} in {result.file_path}: {result.snippet!r}"
             assert len(result.snippet) <= longest, about
             assert not unclosed(result.snippet), about
             if not brief:  # what is cited holds what is shown; a fence's or table's frame may come from above or below
@@ -62,5 +60,5 @@ def test_snippets_hold_a_word_of_the_question_and_close_their_fences(
                 assert "…" in lines[-1] or " ".join(lines[-1].split()) in read, about
             titles = " ".join([result.title, *result.heading_path, result.file_path])
             assert result.highlights or any(
-                word.lower().strip(",")[:4] in titles.lower() for word in question.judged.text.split()
+                word.lower().strip(",")[:4] in titles.lower() for word in question.rated.text.split()
             ), about

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import pytest
 
-from librarian.evaluation.judgments import JudgedQuery
+from librarian.evaluation.judgments import RatedQuery
 from librarian.models import Document, Heading, Link
 from librarian.tuning.own_questions import OwnQuestion, of_headings, of_links, sample
 
@@ -52,10 +52,10 @@ def test_link_texts_ask_for_the_page_they_lead_to() -> None:
             page("shop/ops/classes.md"),
         ]
     )
-    found = {question.judged.text: question for question in questions}
+    found = {question.rated.text: question for question in questions}
     assert set(found) == {"rolling back a release", "keeping data on disk", "choosing a class"}
-    assert set(found["rolling back a release"].judged.grades) == {"shop/api/deploy.md", "shop/api/start.md"}
-    assert set(found["keeping data on disk"].judged.grades) == {"shop/ops/storage/index.md"}
+    assert set(found["rolling back a release"].rated.grades) == {"shop/api/deploy.md", "shop/api/start.md"}
+    assert set(found["keeping data on disk"].rated.grades) == {"shop/ops/storage/index.md"}
     assert found["choosing a class"].ignored == {"shop/api/start.md"}
 
 
@@ -66,7 +66,7 @@ def test_a_heading_that_one_document_has_asks_for_it() -> None:
             page("b.md", headings=("rolling back", "Attaching a volume")),
         ]
     )
-    assert [(question.judged.text, *question.judged.grades) for question in questions] == [
+    assert [(question.rated.text, *question.rated.grades) for question in questions] == [
         ("Attaching a volume", "b.md"),
         ("Setting limits", "a.md"),
     ]
@@ -82,10 +82,10 @@ def test_a_page_with_editions_in_several_versions_is_one_page() -> None:
     versions = [f"v{number}" for number in range(1, 6)]
     documents = [document for version in versions[:4] for document in manual(version, "Resizing a pod", "Limits")]
     documents += manual("v5", "Resizing a pod", "Evicting a pod")
-    heading = {question.judged.text: question for question in of_headings(documents)}["Resizing a pod"]
+    heading = {question.rated.text: question for question in of_headings(documents)}["Resizing a pod"]
     (link,) = of_links(documents)
     for question, left_out in ((heading, set()), (link, {f"shop/{version}/start.md" for version in versions})):
-        assert question.judged.grades == {"shop/v1/pods.md": 1}
+        assert question.rated.grades == {"shop/v1/pods.md": 1}
         assert question.ignored == left_out
         assert question.pages_of(["shop/v3/pods.md", *sorted(left_out), "other.md", "shop/v1/pods.md"]) == [
             "shop/v1/pods.md",
@@ -96,9 +96,9 @@ def test_a_page_with_editions_in_several_versions_is_one_page() -> None:
 
 def test_an_edition_without_a_heading_says_nothing_of_it() -> None:
     documents = [*manual("v1", "Limits", "Quotas"), *manual("v2", "Limits", "Quotas", "Evicting a pod")]
-    question = {one.judged.text: one for one in of_headings(documents)}["Evicting a pod"]
+    question = {one.rated.text: one for one in of_headings(documents)}["Evicting a pod"]
     assert (question.answers, question.ignored) == ({"shop/v2/pods.md"}, {"shop/v1/pods.md"})
-    assert question.pages_of(["shop/v1/pods.md", "shop/v2/pods.md"]) == ["shop/v1/pods.md"] == [*question.judged.grades]
+    assert question.pages_of(["shop/v1/pods.md", "shop/v2/pods.md"]) == ["shop/v1/pods.md"] == [*question.rated.grades]
 
 
 @pytest.mark.parametrize(
@@ -123,11 +123,11 @@ def test_numbered_steps_are_no_editions() -> None:
         replace(page(f"step-{n}/index.md", headings=(f"Doing {word}s", f"More {word}s", "Shared heading")), title="A")
         for n, word in enumerate(("shop", "till"))
     ]
-    assert "Shared heading" not in [one.judged.text for one in of_headings(pages)]
+    assert "Shared heading" not in [one.rated.text for one in of_headings(pages)]
 
 
 def test_samples_repeat() -> None:
-    questions = [OwnQuestion(JudgedQuery(str(n), f"q{n}", {f"{n % 7}": 1}), frozenset(), "links") for n in range(40)]
+    questions = [OwnQuestion(RatedQuery(str(n), f"q{n}", {f"{n % 7}": 1}), frozenset(), "links") for n in range(40)]
     assert sample(questions, 10) == sample(questions, 10)
     assert len(sample(questions, 10)) == 10
     assert sample(questions, 100) == questions

@@ -21,7 +21,7 @@ from librarian.crawling.pages import CrawlState
 from librarian.errors import SetupError
 from librarian.evaluation.unanswered_queries import QueryLog
 from librarian.files.lock import FolderLock
-from librarian.files.owned_folder import MARK, claim_index, set_aside
+from librarian.files.owned_folder import MARK, claim_index, quarantine
 from librarian.files.paths import left_out_folder
 from librarian.storage.catalog import SqliteCatalog
 from librarian.storage.embedding_cache import SqliteEmbeddingCache
@@ -145,7 +145,7 @@ def test_what_is_set_aside_takes_no_ones_name_and_one_copy_is_kept(tmp_path: Pat
     (tmp_path / "catalog.sqlite.damaged-1" / "letter.txt").write_text("mine")
     for number in (2, 3, 4):
         path.write_text(f"damaged {number}")
-        assert set_aside(path).name == f"catalog.sqlite.damaged-{number}"
+        assert quarantine(path).name == f"catalog.sqlite.damaged-{number}"
         assert not path.exists()
     assert {name: text for name, text in content(tmp_path).items() if MARK not in name} == {
         "catalog.sqlite.damaged": b"mine",

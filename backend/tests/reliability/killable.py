@@ -39,10 +39,10 @@ class LoggedEmbedder(FakeEmbedder):
         super().__init__(name=name)
         self.log = log
 
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+    def embed_chunks(self, texts: Sequence[str]) -> Vectors:
         with self.log.open("a") as lines:
             lines.writelines(f"{self.fingerprint} {hash_of(text)}\n" for text in texts)
-        return super().embed_passages(texts)
+        return super().embed_chunks(texts)
 
     def _vector(self, text: str) -> Vector:
         drawn = np.random.default_rng(int(hash_of(text)[:16], 16)).standard_normal(self.spec.dimension)

@@ -61,7 +61,7 @@ class ConceptEmbedder:
         whole = f"{prefix}\n{text}"
         return [Window(whole, hashlib.sha256(whole.encode()).hexdigest()[:32], 0, len(text))]
 
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+    def embed_chunks(self, texts: Sequence[str]) -> Vectors:
         return np.stack([self.embed_query(text) for text in texts])
 
     def embed_query(self, text: str) -> Vector:

@@ -41,7 +41,7 @@ class TopicEmbedder:
         whole = f"{prefix}\n{text}"
         return [Window(whole, hashlib.sha256(whole.encode()).hexdigest()[:32], 0, len(text))]
 
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+    def embed_chunks(self, texts: Sequence[str]) -> Vectors:
         return np.stack([self.embed_query(text) for text in texts])
 
     def embed_query(self, text: str) -> Vector:
@@ -109,7 +109,7 @@ class Library:
         if self._embed and stored.chunk_ids:
             ids = np.array(stored.chunk_ids, dtype=np.int64) * WINDOWS_PER_CHUNK
             texts = [f"{read.document.title}\n{chunk.text}" for chunk in read.chunks]
-            self.vectors.upsert(ids, self.embedder.embed_passages(texts))
+            self.vectors.upsert(ids, self.embedder.embed_chunks(texts))
 
     def engine(self, *, embedder: object = "own", **given: object) -> HybridSearchEngine:
         loadable = Loaded(self.embedder) if embedder == "own" else embedder

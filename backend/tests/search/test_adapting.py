@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from librarian.errors import Unavailable
-from librarian.evaluation.judgments import JudgedQuery
+from librarian.evaluation.judgments import RatedQuery
 from librarian.models import WINDOWS_PER_CHUNK, ModelSpec, Query, Vector, Vectors, Window
 from librarian.search.engine import HybridSearchEngine
 from librarian.storage.embedding_cache import SqliteEmbeddingCache
@@ -48,7 +48,7 @@ class Jargon:
         whole = f"{prefix}\n{text}"
         return [Window(whole, hashlib.sha256(whole.encode()).hexdigest()[:32], 0, len(text))]
 
-    def embed_passages(self, texts: list[str]) -> Vectors:
+    def embed_chunks(self, texts: list[str]) -> Vectors:
         return np.stack([self.embed_query(text) for text in texts])
 
     def embed_query(self, text: str) -> Vector:
@@ -87,7 +87,7 @@ class Taught:
         ids = np.array(rows, dtype=np.int64) * WINDOWS_PER_CHUNK
         state = library.vectors
         kept = {
-            f"{number:032x}": library.embedder.embed_passages([c.chunk.text])[0]
+            f"{number:032x}": library.embedder.embed_chunks([c.chunk.text])[0]
             for number, c in zip(rows, stored, strict=True)
         }
         state.upsert(ids, np.stack(list(kept.values())))
@@ -139,7 +139,7 @@ def held(one: Taught) -> list[tuple[str, str]]:
     with one.library.catalog.read() as reader:
         ids = [stored.doc_id for stored in reader.iter_documents()]
         documents = [stored.document for stored in reader.documents(ids, text=True).values()]
-    return [(own.judged.text, next(iter(own.judged.grades))) for own in untaught(of_links(documents))]
+    return [(own.rated.text, next(iter(own.rated.grades))) for own in untaught(of_links(documents))]
 
 
 def test_what_links_call_pages_is_learned_kept_and_taken_up(teach: Callable[..., Taught]) -> None:
@@ -220,7 +220,7 @@ def test_a_quarter_of_the_pages_is_held_out() -> None:
     share = sum(map(held_out, names)) / len(names)
     assert 0.2 < share < 0.3
     kept, left_out = (next(name for name in names if held_out(name) is out) for out in (False, True))
-    both = [OwnQuestion(JudgedQuery("1", "a", dict.fromkeys(pages, 1)), frozenset(), "links") for pages in
+    both = [OwnQuestion(RatedQuery("1", "a", dict.fromkeys(pages, 1)), frozenset(), "links") for pages in
             ([kept], [left_out], [kept, left_out])]  # fmt: skip
     assert (taught(both), untaught(both)) == (both[:1], both[1:2])  # what leads to both is neither
 

@@ -110,7 +110,7 @@ def test_it_outlives_a_moment_in_which_the_catalog_cannot_be_read(
         by_meaning=False,
         ended=ended,
     )
-    monkeypatch.setattr("librarian.tuning.calibration.MIN_PASSAGES", 1)
+    monkeypatch.setattr("librarian.tuning.calibration.MIN_CHUNKS", 1)
     fitting = BackgroundLearning([calibrating], complete=complete, ended=ended)
     with caplog.at_level(logging.WARNING):
         fitting.start()

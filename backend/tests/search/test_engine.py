@@ -670,7 +670,7 @@ class Says:
     def rewrite(self, query: str, budget: Deadline) -> Rewrite:
         return Rewrite("autoscaling settings", "Set max_replicas.", "m1", 1.0)
 
-    def is_connected(self) -> bool:
+    def is_reachable(self) -> bool:
         return True
 
     def close(self) -> None: ...

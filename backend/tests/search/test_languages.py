@@ -117,7 +117,7 @@ class Unasked:
         self.asked.append(query)
         return Rewrite(query, query, "m1", 1.0)
 
-    def is_connected(self) -> bool:
+    def is_reachable(self) -> bool:
         return True
 
     def close(self) -> None: ...

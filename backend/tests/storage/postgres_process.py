@@ -38,12 +38,12 @@ class HeldEmbedder(FakeEmbedder):
         self._go = go
         self._first = True
 
-    def embed_passages(self, texts: Sequence[str]) -> Vectors:
+    def embed_chunks(self, texts: Sequence[str]) -> Vectors:
         if self._go is not None and not self._first:
             say("holding", count=len(texts))
             self._go.wait()
         self._first = False
-        return super().embed_passages(texts)
+        return super().embed_chunks(texts)
 
 
 def say(what: str, **more: object) -> None:

@@ -337,10 +337,10 @@ class TestFailures:
 
     def test_a_passage_that_breaks_the_model_costs_the_others_nothing(self, library: Library) -> None:
         class Picky(type(library.embedder)):  # type: ignore[misc]
-            def embed_passages(self, texts: list[str]) -> object:
+            def embed_chunks(self, texts: list[str]) -> object:
                 if any("wombats" in text for text in texts):
                     raise ValueError("not wombats")
-                return super().embed_passages(texts)
+                return super().embed_chunks(texts)
 
         library.embedder = Picky()
         library.complete()

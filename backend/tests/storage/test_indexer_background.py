@@ -298,10 +298,10 @@ def test_news_go_before_embedding(library: Library) -> None:
     under_way, go_on = threading.Event(), threading.Event()
 
     class Slow(FakeEmbedder):
-        def embed_passages(self, texts: list[str]) -> object:  # type: ignore[override]
+        def embed_chunks(self, texts: list[str]) -> object:  # type: ignore[override]
             under_way.set()
             go_on.wait(PATIENCE_S)
-            return super().embed_passages(texts)
+            return super().embed_chunks(texts)
 
     library.embedder = Slow()
     library.indexer.start()

@@ -92,9 +92,9 @@ def _any(words: Sequence[str]) -> str:
     return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
 
 
-_VERB = re.compile(rf"(?<![\w]|-)(?:{_any(phrases.VERBS)})(?!\w)|>(?:wrote|writes)\b|{_any(phrases.VERBS_CJK)}", re.I)
+_WROTE = re.compile(rf"(?<![\w]|-)(?:{_any(phrases.WROTE)})(?!\w)|>(?:wrote|writes)\b|{_any(phrases.WROTE_CJK)}", re.I)
 _OPENED = re.compile(rf"(?:{_any([word for word in phrases.OPENINGS if word < '一'])})\s+(?=.*\d)|[在於于]\s*(?=.*\d)")
-_ENDS = re.compile(rf"(?:[:：]|(?:{_any(phrases.VERBS)}|{_any(phrases.VERBS_CJK)})\s*[:：]?)$", re.I)
+_ENDS = re.compile(rf"(?:[:：]|(?:{_any(phrases.WROTE)}|{_any(phrases.WROTE_CJK)})\s*[:：]?)$", re.I)
 _DATED = re.compile(r"\d{1,2}[:.]\d{2}|\d{4}\s*(?:г|р)\.|\d{4}-\d\d|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}年")
 _ADDRESS = re.compile(rf"<\s*(?:mailto:)?[^<>]{{0,80}}{_EMAIL}|{_EMAIL}|&lt;{_EMAIL}")
 _DATE_FIRST = re.compile(
@@ -123,10 +123,10 @@ _DIVIDER_AND_HEADER = re.compile(
 )
 #: An attribution with the quote's first words behind it, as Yahoo's programs for phones write.
 _CONTINUED = re.compile(
-    rf"\s*(?:{_any(phrases.OPENINGS)})\s(?=.{{0,80}}\d)[^<>]{{0,160}}{_BRACKETED}\)?,?\s*(?:{_any(phrases.VERBS)})?\s*[:：]\s+\S"
+    rf"\s*(?:{_any(phrases.OPENINGS)})\s(?=.{{0,80}}\d)[^<>]{{0,160}}{_BRACKETED}\)?,?\s*(?:{_any(phrases.WROTE)})?\s*[:：]\s+\S"
 )
 _TORN = re.compile(
-    rf"<?\s*(?:mailto:)?{_EMAIL}\s*>|<|(?:{_any(phrases.VERBS)})(?!\w)", re.I
+    rf"<?\s*(?:mailto:)?{_EMAIL}\s*>|<|(?:{_any(phrases.WROTE)})(?!\w)", re.I
 )  #: no attribution begins so
 _NAMED = re.compile(rf"(?:[^\s<>]+\s+){{1,6}}<\s*(?:mailto:)?{_EMAIL}\s*>.{{0,40}}$")
 _AROUND = "> \t\xa0\u3000\u202a*_=-"  #: what stands around the words of a header
@@ -134,9 +134,9 @@ _QUOTING = "> \t\xa0*"
 _DIVIDERS_BEGIN = frozenset(words[:4].lower() for words in (*phrases.ORIGINAL_MESSAGE, *phrases.FORWARDED_MESSAGE))
 _HEADERS_BEGIN = frozenset(name.lower()[:2] for names in phrases.HEADER_NAMES.values() for name in names)
 _OPENINGS = tuple(word.lower() for word in phrases.OPENINGS)
-_VERBS = tuple(verb.lower() for verb in (*phrases.VERBS, *phrases.VERBS_CJK))
-_VERBS_BEGIN = tuple({f" {verb.split()[0]}" for verb in _VERBS if " " in verb})
-_ATTRIBUTION_ENDS = (":", "：", *_VERBS)
+_WROTE_WORDS = tuple(word.lower() for word in (*phrases.WROTE, *phrases.WROTE_CJK))
+_WROTE_STARTS = tuple({f" {word.split()[0]}" for word in _WROTE_WORDS if " " in word})
+_ATTRIBUTION_ENDS = (":", "：", *_WROTE_WORDS)
 _RULE_ENDS = ("-", "_", "=")
 
 
@@ -173,7 +173,7 @@ def find(lines: Sequence[str]) -> list[QuoteHeader]:
             header = _headers(lines, place)
         if header is not None:
             found.setdefault(header.start, header)
-        if "@" in bare and bare.startswith(_OPENINGS) and _CONTINUED.match(line) and _has_verb(line):
+        if "@" in bare and bare.startswith(_OPENINGS) and _CONTINUED.match(line) and _says_wrote(line):
             found.setdefault(place, QuoteHeader("attribution", place, place))
         elif bare.endswith(_ATTRIBUTION_ENDS) or "wrote" in bare:
             suspects.update(range(max(0, place - _LINES_AFTER), place + 1))
@@ -184,8 +184,8 @@ def find(lines: Sequence[str]) -> list[QuoteHeader]:
         if len(line) > _LONGEST_LINE:
             continue
         above = lines[place - 1] if place and line.strip() else ""
-        torn = above.rstrip().lower().endswith(_VERBS_BEGIN)  # "ha scritto" and "a écrit" may stand on two lines
-        attributed = _has_verb(line) or (torn and _has_verb(_joined((above, line))))
+        torn = above.rstrip().lower().endswith(_WROTE_STARTS)  # "ha scritto" and "a écrit" may stand on two lines
+        attributed = _says_wrote(line) or (torn and _says_wrote(_joined((above, line))))
         header = _attribution(lines, place) if attributed else None
         header = header or _dated(lines, place)
         if header is not None:
@@ -201,16 +201,16 @@ def _may_be_header(bare: str) -> bool:
     return (":" in bare or "：" in bare) and (bare[:2] in _HEADERS_BEGIN or bare[0] in _HEADERS_BEGIN)
 
 
-def _has_verb(line: str) -> bool:
+def _says_wrote(line: str) -> bool:
     lowered = line.lower()
-    return any(verb in lowered for verb in _VERBS) and bool(_VERB.search(line))
+    return any(word in lowered for word in _WROTE_WORDS) and bool(_WROTE.search(line))
 
 
 # -- attributions ------------------------------------------------------------------------------------------------------
 
 
-def _attribution(lines: Sequence[str], verb: int) -> QuoteHeader | None:
-    header = _sentence(lines, verb)
+def _attribution(lines: Sequence[str], number: int) -> QuoteHeader | None:
+    header = _sentence(lines, number)
     return header and _completed(lines, header)
 
 
@@ -246,34 +246,34 @@ def _tears(lines: Sequence[str], start: int, below: str) -> bool:
     return first and bool(named or _NAMED.match(above))
 
 
-def _sentence(lines: Sequence[str], verb: int) -> QuoteHeader | None:
+def _sentence(lines: Sequence[str], number: int) -> QuoteHeader | None:
     """The run of lines around the one with the verb that reads as "On … wrote:"."""
-    if header := _late(lines, verb) or _apart(lines, verb):
+    if header := _late(lines, number) or _apart(lines, number):
         return header
-    if _OPENED.match(lines[verb].lstrip(_TRIM)) and _reads_as_attribution(_joined(lines[verb : verb + 1]), True):
-        return QuoteHeader("attribution", verb, verb + 1)
-    above = verb
-    while above > 0 and verb - above < _LINES_BEFORE and lines[above - 1].strip():
+    if _OPENED.match(lines[number].lstrip(_TRIM)) and _reads_as_attribution(_joined(lines[number : number + 1]), True):
+        return QuoteHeader("attribution", number, number + 1)
+    above = number
+    while above > 0 and number - above < _LINES_BEFORE and lines[above - 1].strip():
         above -= 1
-    opened = [first for first in range(verb, above - 1, -1) if _OPENED.match(lines[first].lstrip(_TRIM))]
-    dated = [first for first in range(verb, above - 1, -1) if _DATED.search(lines[first])]
-    others = dated[:1] if dated[:1] and dated[0] >= verb - 1 else []
-    for first in (*opened[:1], *others, verb):
-        for last in range(verb, min(len(lines), verb + _LINES_AFTER + 1)):
-            if last > verb and not lines[last].strip():
+    opened = [first for first in range(number, above - 1, -1) if _OPENED.match(lines[first].lstrip(_TRIM))]
+    dated = [first for first in range(number, above - 1, -1) if _DATED.search(lines[first])]
+    others = dated[:1] if dated[:1] and dated[0] >= number - 1 else []
+    for first in (*opened[:1], *others, number):
+        for last in range(number, min(len(lines), number + _LINES_AFTER + 1)):
+            if last > number and not lines[last].strip():
                 break
             if _reads_as_attribution(_joined(lines[first : last + 1]), first in opened):
                 return QuoteHeader("attribution", first, last + 1)
-    return QuoteHeader("attribution", verb, verb + 1) if _introduces(lines, verb) else None
+    return QuoteHeader("attribution", number, number + 1) if _introduces(lines, number) else None
 
 
-def _introduces(lines: Sequence[str], verb: int) -> bool:
+def _introduces(lines: Sequence[str], number: int) -> bool:
     """Whether a short line that ends with the verb and a colon stands right above quoted lines."""
-    line = lines[verb].strip(_TRIM)
+    line = lines[number].strip(_TRIM)
     if len(line.split()) > 12 or not line.endswith((":", "：")) or not _ENDS.search(line):
         return False
-    below = next((text for text in lines[verb + 1 : verb + 4] if text.strip()), "")
-    return margin_of(below) and not margin_of(lines[verb])
+    below = next((text for text in lines[number + 1 : number + 4] if text.strip()), "")
+    return margin_of(below) and not margin_of(lines[number])
 
 
 def _joined(lines: Sequence[str]) -> str:
@@ -283,7 +283,7 @@ def _joined(lines: Sequence[str]) -> str:
 def _reads_as_attribution(joined: str, opened: bool) -> bool:
     dashed = joined.startswith("--") and joined.rstrip().endswith("--")
     text = joined.strip(_TRIM)
-    if len(text) > _LONGEST_ATTRIBUTION or not _VERB.search(text):
+    if len(text) > _LONGEST_ATTRIBUTION or not _WROTE.search(text):
         return False
     if dashed:
         return bool(re.search(r"\bwrote$", text))
@@ -296,14 +296,14 @@ def _reads_as_attribution(joined: str, opened: bool) -> bool:
     return ends_so and (has_address or (bool(_DATED.search(text)) and len(text) < 200))
 
 
-def _apart(lines: Sequence[str], verb: int) -> QuoteHeader | None:
+def _apart(lines: Sequence[str], number: int) -> QuoteHeader | None:
     """An attribution torn into lines with blank ones between: a date and name, `<`, `mailto:…`, `> wrote:`."""
-    if not re.match(r"\s*>\s*wrote\s*:", lines[verb]):
+    if not re.match(r"\s*>\s*wrote\s*:", lines[number]):
         return None
-    for first in range(verb - 1, max(-1, verb - 7), -1):
+    for first in range(number - 1, max(-1, number - 7), -1):
         if _OPENED.match(lines[first].lstrip(_TRIM)) and re.search(r"\d", lines[first]):
-            between = "".join(lines[first + 1 : verb])
-            return QuoteHeader("attribution", first, verb + 1) if "<" in between else None
+            between = "".join(lines[first + 1 : number])
+            return QuoteHeader("attribution", first, number + 1) if "<" in between else None
     return None
 
 

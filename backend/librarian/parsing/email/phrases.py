@@ -17,8 +17,8 @@ from typing import Any
 _DATA: dict[str, Any] = tomllib.loads(files(__package__).joinpath("phrases.toml").read_text("utf-8"))
 
 OPENINGS: tuple[str, ...] = tuple(_DATA["openings"])
-VERBS: tuple[str, ...] = tuple(_DATA["verbs"])
-VERBS_CJK: tuple[str, ...] = tuple(_DATA["verbs_cjk"])
+WROTE: tuple[str, ...] = tuple(_DATA["wrote"])
+WROTE_CJK: tuple[str, ...] = tuple(_DATA["wrote_cjk"])
 ORIGINAL_MESSAGE: tuple[str, ...] = tuple(_DATA["original_message"])
 FORWARDED_MESSAGE: tuple[str, ...] = tuple(_DATA["forwarded_message"])
 SENT_FROM: tuple[str, ...] = tuple(_DATA["sent_from"])
