@@ -130,7 +130,7 @@ class Librarian:
         owns the index.
         """
         from .bootstrap import build
-        from .daemon.launcher import owned
+        from .daemon.client import owned
         from .settings import Settings
 
         given: dict[str, object] = dict(overrides)

@@ -84,7 +84,6 @@ class Target:
         Neither settings nor arrays are loaded for this: what a short command costs is its start.
         """
         from ..daemon import client, discovery
-        from ..daemon.launcher import Library
 
         found = discovery.find(config=self.config, root=self.root, index=self.index)
         for notice in found.notes:
@@ -93,7 +92,7 @@ class Target:
             found.index,
             operation,
             {name: value for name, value in given.items() if value is not None},
-            library=Library.at(found, root_given=self.root is not None),
+            library=client.Library.at(found, root_given=self.root is not None),
             on_progress=on_progress,
             timeout=timeout,
             on_note=note,

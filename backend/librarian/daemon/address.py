@@ -1,20 +1,41 @@
-"""Where a daemon listens, written into its index folder for those who look for it.
+"""Where a daemon listens, and the handshake of both sides of a connection.
 
-A unix socket in the index folder, for this user alone; where the folder's path is too long for one, in a private
-temporary folder. An address proves nothing: its daemon may be dead. `connect` finds out.
+The address is a file in the index folder. The socket lies next to it, for this user alone, or in a private temporary
+folder where the path is too long for one. The daemon of an address may be dead; `greet` finds out.
+
+Each side of a connection begins with one line::
+
+    client  {"librarian": {"kind": "mcp", "version": "0.1.0", "pid": 4711}}
+    daemon  {"librarian": {"version": "0.1.0", "pid": 4242, "role": "background", "url": "",
+                          "settings": "1f-8a3c…", "clients": 0}}
+    daemon  {"librarian": {"error": {"code": "setup", "message": "…", "hint": "…"}}}      (instead)
+
+    daemon  {"librarian": {"farewell": true}}                    (last, on `mcp`, where it ends of its own accord)
+    daemon  {"librarian": {"farewell": true, "again": false}}    (instead, where the library can't be opened)
+
+Kinds: `mcp` (MCP's JSON lines follow), `call` (requests of the command line follow), `ping` (nothing follows) and
+`shut_down` (the daemon closes its interfaces and ends).
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import socket
+import time
+from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
-from ..errors import SetupError
+from ..errors import LibrarianError, SetupError, Unavailable
 
+Kind = Literal["mcp", "call", "ping", "shut_down"]
+Role = Literal["background", "serve"]
+
+REPLY_S: Final = 10.0  #: a daemon that takes longer to say a word hangs; a busy one takes milliseconds
+MAX_HANDSHAKE_BYTES: Final = 65536  #: bytes
+FAREWELL: Final = b'{"librarian":{"farewell":true}}\n'
+FAILED: Final = b'{"librarian":{"farewell":true,"again":false}}\n'  #: the next daemon would fare no better by itself
 ADDRESS: Final = "daemon.json"
 SOCKET: Final = "daemon.sock"
 LONGEST_PATH: Final = 100  #: bytes of a unix socket's path; systems take 104 to 108
@@ -27,7 +48,7 @@ class Address(NamedTuple):
     version: str
     path: str  #: its unix socket
     url: str = ""  #: where it also serves HTTP
-    root: str = ""  #: the folder of documents; empty where it isn't told
+    root: str = ""  #: the folder of documents; empty if unknown
     named: bool = False  #: whether command line or environment named it, not the configuration file
 
     def connect(self, timeout_s: float) -> socket.socket:
@@ -70,20 +91,15 @@ def url_of(host: str, port: int) -> str:
 
 
 def read(index: Path) -> Address | None:
-    """What the folder says, dead or alive; None where it says nothing that can be understood, or, being a copy, what
-    another index folder says."""
+    """The address that the folder holds, of a dead daemon or a live one; None if it holds none, an unreadable one, or,
+    being a copy, that of another index folder."""
     try:
         content = json.loads((index / ADDRESS).read_bytes())
-        published_in = content.pop("index", "")
-        return None if _is_copy(index, published_in) else Address(**content)
+        published_in = Path(content.pop("index", "") or index)
+        is_copy = (published_in / ADDRESS).exists() and not published_in.samefile(index)
+        return None if is_copy else Address(**content)
     except (OSError, ValueError, TypeError, AttributeError):
         return None
-
-
-def _is_copy(index: Path, published_in: str) -> bool:
-    """Whether the folder that an address was published in is still there, and is another one."""
-    folder = Path(published_in)
-    return bool(published_in) and (folder / ADDRESS).exists() and not folder.samefile(index)
 
 
 def require_readable(index: Path) -> None:
@@ -143,7 +159,7 @@ def publish(index: Path, address: Address) -> None:
 
 
 def leads(index: Path, address: Address) -> bool:
-    """Whether who looks for it in the index folder gets to this address: neither it nor its socket was removed."""
+    """Whether the index folder still leads to this address: neither it nor its socket was removed."""
     return read(index) == address and os.path.exists(address.path)
 
 
@@ -161,5 +177,116 @@ def _remove(address: Address, index: Path) -> None:
     path = Path(address.path)
     path.unlink(missing_ok=True)
     if path.parent != index:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             path.parent.rmdir()
+
+
+class DaemonInfo(NamedTuple):
+    """What a daemon answers in the handshake."""
+
+    version: str
+    pid: int
+    role: Role = "background"
+    url: str = ""
+    settings: str = ""  #: `discovery.fingerprint` of what it was started with
+    clients: int = 0  #: other hosts and commands that are connected
+
+
+def encode(content: object) -> bytes:
+    """One JSON line."""
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+
+
+def client_handshake(kind: Kind, version: str) -> bytes:
+    """The first line of a client."""
+    return encode({"librarian": {"kind": kind, "version": version, "pid": os.getpid()}})
+
+
+def decode_handshake(line: bytes) -> dict[str, Any]:
+    """The content of a handshake's line. Raises `ValueError` for anything else."""
+    content = json.loads(line)
+    inside = content.get("librarian") if isinstance(content, dict) else None
+    if not isinstance(inside, dict):
+        raise ValueError(f"{line[:80]!r} is no greeting")
+    return inside
+
+
+class Lines:
+    """A connected socket, read line by line. One thread reads; another may send."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.socket = connection
+        self._rest = bytearray()
+
+    def read(self) -> bytes:
+        """The next line with its end; empty once the other side has closed. Raises `OSError`."""
+        searched = 0
+        while (end := self._rest.find(b"\n", searched)) < 0:
+            searched = len(self._rest)
+            more = self.socket.recv(65536)
+            if not more:
+                line, self._rest = bytes(self._rest), bytearray()
+                return line
+            self._rest += more
+        line = bytes(self._rest[: end + 1])
+        del self._rest[: end + 1]
+        return line
+
+    def close(self) -> None:
+        """Close the connection, also under a reader that waits in another thread."""
+        with suppress(OSError):  # it was closed from the other side
+            self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+
+
+def greet(address: Address, kind: Kind, version: str, *, timeout_s: float = REPLY_S) -> tuple[Lines, DaemonInfo]:
+    """Connect to a daemon and exchange greetings. The socket then waits without limit.
+
+    Raises `OSError` where nobody listens there, `Unavailable` where the daemon hangs or refuses.
+    """
+    end = time.monotonic() + timeout_s
+    hangs = Unavailable(
+        f"The daemon (process {address.pid}) hasn't answered for {timeout_s:g} s.",
+        hint=f"End it with `kill -9 {address.pid}`, which loses nothing, and ask again: a new one starts by itself.",
+    )
+    try:
+        lines = Lines(address.connect(timeout_s))
+    except TimeoutError as error:
+        raise hangs from error
+    try:
+        with suppress(BrokenPipeError):  # it has hung up; what it said before that says more
+            lines.socket.sendall(client_handshake(kind, version))
+        lines.socket.settimeout(max(end - time.monotonic(), 0.01))
+        line = lines.read()
+        if not line:
+            raise ConnectionResetError("The daemon closed the connection without a word.")
+        answer = decode_handshake(line)
+        if refusal := answer.get("error"):
+            raise as_error(refusal)
+        lines.socket.settimeout(None)
+        return lines, DaemonInfo(**{name: answer[name] for name in DaemonInfo._fields if name in answer})
+    except TimeoutError as error:
+        lines.close()
+        raise hangs from error
+    except (ValueError, KeyError, TypeError) as error:
+        lines.close()
+        raise Unavailable(
+            f"What answers at {address.path} is no daemon of this program ({error}).",
+            hint="End all of Librarian's processes and ask again.",
+        ) from error
+    except BaseException:
+        lines.close()
+        raise
+
+
+def as_error(content: object) -> LibrarianError:
+    """An error that came over the wire, as the class that its code names; an unknown code as `LibrarianError`."""
+    fields = content if isinstance(content, dict) else {}
+    code, message, hint = (str(fields.get(name) or "") for name in ("code", "message", "hint"))
+    kinds = [LibrarianError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    kind = next((kind for kind in kinds if kind.code == code), LibrarianError)
+    error = kind(message or "The daemon gave no reason.", hint=hint)
+    error.code = code or error.code
+    return error

@@ -1,30 +1,333 @@
-"""Ask a daemon for an operation: the command line's way to search without loading anything.
+"""Connect to the daemon of an index folder, starting one if none runs, and call its operations.
 
-After the handshake (kind `call`) each side sends JSON lines::
+Of many processes that look at once, one starts a daemon and the others wait for it. An older daemon makes way for a
+newer program; a newer one serves older programs.
+
+After the handshake of kind `call` each side sends JSON lines; hanging up cancels what is still being worked on::
 
     client  {"id": 1, "operation": "search", "arguments": {"query": "…"}}
     daemon  {"id": 1, "progress": {"phase": "embedding", "done": 10, "total": 200}}       (any number)
     daemon  {"id": 1, "result": {…}}   or   {"id": 1, "error": {"code": …, "message": …, "hint": …}}
-
-Hanging up cancels what is still being worked on.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 from .. import __version__
-from ..errors import LibrarianError, Unavailable
+from ..errors import SETUP, LibrarianError, SetupError, Unavailable
+from ..files.lock import DAEMON, STARTING, FolderLock
 from . import address as addresses
-from .handshake import Lines, as_error, encode, greet
-from .launcher import Library, connect
-from .launcher import shut_down_daemon as shut_down_daemon
+from .address import REPLY_S, DaemonInfo, Kind, Lines, as_error, encode, greet
+from .discovery import Where, fingerprint
+
+if TYPE_CHECKING:
+    import subprocess
+
+LOG: Final = "daemon.log"
+START_S: Final = 30.0  #: until a started daemon must have published its address; it does so before it loads anything
+_LONGEST_LOG: Final = 1 << 20  #: bytes; a longer log begins anew
+_POLL_S: Final = 0.01
+_STDERR: Final = 2
 
 OnProgress = Callable[[Mapping[str, Any]], None]
+
+
+class Library(NamedTuple):
+    """An index folder, and the options of a daemon that is started for it. Paths are absolute."""
+
+    index: Path  # type: ignore[assignment]  # hides tuple.index, which nobody asks it for
+    config: Path | None = None
+    root: Path | None = None  #: only where the command line named it
+    documents: Path | None = None  #: the folder of documents, whoever named it; None: any will do
+    named: bool = False  #: whether that was named apart from the configuration file
+    idle_timeout_s: float | None = None  #: None leaves it to the settings
+    version: str = __version__
+    must_be_trusted: bool = False  #: the configuration file counts only while the user trusts it
+    settings: str = ""  #: `discovery.fingerprint` of what its settings come from; empty where any will do
+    program: tuple[str, ...] = (sys.executable, "-P", "-m", "librarian.daemon.serve")  #: -P: no module from the cwd
+
+    @classmethod
+    def at(cls, where: Where, *, root_given: bool) -> Library:
+        """The library at these places. `root_given`: the command line named the root; the daemon gets it too."""
+        return cls(
+            where.index,
+            where.config,
+            where.root if root_given else None,
+            documents=where.root,
+            named=where.named,
+            must_be_trusted=where.must_be_trusted,
+            settings=fingerprint(where.config),
+        )
+
+    def command(self) -> list[str]:
+        """How a daemon is started."""
+        named = {"--config": self.config, "--root": self.root, "--index": self.index}
+        words = [str(word) for name, path in named.items() if path is not None for word in (name, path)]
+        if self.idle_timeout_s is not None:
+            words += ["--idle-timeout", f"{self.idle_timeout_s:g}"]
+        if self.must_be_trusted:
+            words.append("--must-be-trusted")
+        return [*self.program, "--socket-only", *words]
+
+
+def connect(library: Library, kind: Kind, *, may_start: bool = True, timeout_s: float = REPLY_S) -> Handshake:
+    """A greeted connection to the library's daemon, started where there is none.
+
+    One of an older version, or with other settings and nobody connected, makes way for a new one.
+
+    Raises `SetupError` where a daemon can't start or keeps other documents, `Unavailable` where it hangs, or where none
+    runs and none may be started.
+    """
+    if connection := _reach(library, kind, timeout_s, replace=may_start):
+        return connection
+    if not may_start:
+        raise Unavailable(f"No daemon runs for {library.index}.", hint="Start one with `librarian serve`.")
+    end = time.monotonic() + START_S
+    starting = FolderLock(library.index, STARTING)
+    while True:
+        with starting.hold(timeout_s=0) as mine:
+            if mine:
+                # another may have started one while this one waited for its turn
+                return _reach(library, kind, timeout_s) or _start(library, kind, timeout_s, end)
+        if connection := _reach(library, kind, timeout_s):
+            return connection
+        if time.monotonic() > end:
+            raise _late(library)
+        time.sleep(_POLL_S)
+
+
+class Handshake(NamedTuple):
+    """A connection whose greetings are done."""
+
+    lines: Lines
+    info: DaemonInfo
+    address: addresses.Address
+    started: bool = False  #: whether the daemon was started for it
+
+    def note(self, library: Library) -> str:
+        """A sentence where the daemon has other settings than `library` asks for; empty where it has these."""
+        if self.started or not _differs(self.info, library):
+            return ""
+        now, remedy = f"process {self.info.pid}", f"end it with `kill {self.info.pid}`: another starts by itself"
+        if self.info.role == "serve":
+            now, remedy = f"the server at {self.info.url}", "start it again"
+        return (
+            f"The settings in force are those that {now} was started with; config.json, .env or a variable says "
+            f"something else here, or the program was updated since. To have that in force, {remedy}."
+        )
+
+
+def shut_down_daemon(index: Path, *, version: str = __version__, timeout_s: float = 30.0) -> bool:
+    """Ask the daemon to close its interfaces and wait until it let go of the folder; False where none runs.
+
+    Raises `Unavailable` where it doesn't let go in time.
+    """
+    address = addresses.read(index)
+    lock = FolderLock(index, DAEMON)
+    if address is None or (holder := lock.holder()) is None:
+        return False
+    with suppress(OSError):
+        greet(address, "shut_down", version, timeout_s=min(timeout_s, REPLY_S))[0].close()
+    end = time.monotonic() + timeout_s
+    while lock.holder() is not None:
+        if time.monotonic() > end:
+            raise Unavailable(
+                f"The daemon (process {holder.pid}) of {index} doesn't end.",
+                hint=f"End it with `kill -9 {holder.pid}`, which loses nothing, and try again.",
+            )
+        time.sleep(_POLL_S)
+    return True
+
+
+def replace_daemon(index: Path, *, version: str, timeout_s: float = 30.0) -> FolderLock:
+    """The daemon's lock, for a process that wants to be the daemon: one that runs is asked to retire, and nobody
+    starts another meanwhile. Raises `Unavailable` where it doesn't let go.
+    """
+    lock = FolderLock(index, DAEMON)
+    with FolderLock(index, STARTING).hold(timeout_s=timeout_s):
+        if not lock.acquire(version=version):
+            shut_down_daemon(index, version=version, timeout_s=timeout_s)
+            if not lock.acquire(version=version, timeout_s=timeout_s):
+                holder = lock.holder()
+                raise Unavailable(
+                    f"Process {holder.pid if holder else '?'} owns {index} and doesn't let go.",
+                    hint="End it and try again.",
+                )
+    return lock
+
+
+def owned(index: Path, *, hint: str) -> FolderLock:
+    """The daemon's lock, for a program that uses the library by itself for a while: two would write at once.
+
+    A background daemon without clients is shut down. Raises `SetupError` if another process really uses the folder,
+    with `hint` as what to do then, and `Unavailable` if a daemon does not release it.
+    """
+    lock = FolderLock(index, DAEMON)
+    if lock.acquire(version=__version__):
+        return lock
+    with FolderLock(index, STARTING).hold(timeout_s=START_S), suppress(OSError):
+        if address := addresses.read(index):
+            lines, info = greet(address, "ping", __version__)
+            lines.close()
+            if info.role == "background" and not info.clients:
+                shut_down_daemon(index)
+                if lock.acquire(version=__version__, timeout_s=1.0):
+                    return lock
+    holder = lock.holder()
+    raise SetupError(f"Process {holder.pid if holder else '?'} owns the index {index}.", hint=hint)
+
+
+def _reach(library: Library, kind: Kind, timeout_s: float, *, replace: bool = False) -> Handshake | None:
+    """A greeted connection to a running daemon; None if there is none. `replace` shuts one down that should make way.
+
+    Raises `SetupError` if the daemon has the documents of another folder.
+    """
+    address = addresses.read(library.index)
+    if address is None:
+        addresses.require_readable(library.index)
+        return None
+    try:
+        connection = Handshake(*greet(address, kind, library.version, timeout_s=timeout_s), address)
+    except OSError:
+        return None
+    wrong: SetupError | None = None
+    if (documents := library.root or library.documents) is not None:
+        try:
+            addresses.require_root(address, documents, named=library.named or library.root is not None)
+        except SetupError as error:
+            wrong = error
+    if replace and _makes_way(connection.info, library, wrong_root=wrong is not None):
+        connection.lines.close()
+        shut_down_daemon(library.index, version=library.version)
+        return None
+    if wrong is not None:
+        connection.lines.close()
+        raise wrong
+    return connection
+
+
+def _start(library: Library, kind: Kind, timeout_s: float, end: float) -> Handshake:
+    lock = FolderLock(library.index, DAEMON)
+    # one that was started otherwise may hold the folder without having published its address yet
+    child = None if lock.holder() else _spawn(library)
+    while time.monotonic() < end:
+        if connection := _reach(library, kind, timeout_s):
+            return connection._replace(started=True)
+        if child is not None and (code := child.poll()) is not None:
+            if lock.holder() is None:
+                raise _failed(library, code)
+            child = None
+        elif child is None and lock.holder() is None:
+            child = _spawn(library)
+        time.sleep(_POLL_S)
+    raise _late(library)
+
+
+def _spawn(library: Library) -> subprocess.Popen[bytes]:
+    import subprocess
+
+    log = library.index / LOG
+    try:
+        with _log(log) as out:
+            out.write(b"--- daemon started by process %d\n" % os.getpid())
+            out.flush()
+            source = str(Path(__file__).resolve().parents[2])
+            paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
+            child = subprocess.Popen(
+                library.command(),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+                start_new_session=True,  # the daemon outlives the terminal and the host that caused it
+            )
+    except OSError as error:
+        raise SetupError(
+            f"A daemon for {library.index} can't be started: {error}.",
+            hint="Make the index folder writable, or choose another with --index or INDEX_PATH.",
+        ) from error
+    # takes note of its end, whenever that is, so that it doesn't stay behind as a zombie of a long-lived bridge
+    threading.Thread(target=child.wait, name="daemon's end", daemon=True).start()
+    return child
+
+
+def _log(path: Path) -> BinaryIO:
+    """The log, for this user alone, as it may tell of questions; also one that was written for everybody."""
+    begin = os.O_TRUNC if path.exists() and path.stat().st_size > _LONGEST_LOG else 0
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | begin, 0o600)
+    with suppress(OSError):  # another user's, which this one may write
+        path.chmod(0o600)
+    return open(file, "ab")
+
+
+def shorten_log(index: Path) -> None:
+    """Begin a daemon's log anew where it has grown long. For the daemon itself, whose standard error it is; its lines
+    are in `librarian.log` as well, which is kept in parts."""
+    with suppress(OSError):
+        now = os.fstat(_STDERR)
+        if now.st_size > _LONGEST_LOG and os.path.samestat(now, os.stat(index / LOG)):
+            os.ftruncate(_STDERR, 0)
+
+
+def _failed(library: Library, code: int) -> SetupError | Unavailable:
+    last = _last_words(library.index / LOG)
+    if code == SETUP:
+        return SetupError(last or "The daemon's configuration is wrong.", hint="" if last else f"See {LOG}.")
+    return Unavailable(
+        f"The daemon of {library.index} ended with code {code} while starting: {last or 'it left no word'}",
+        hint=f"The whole story is in {library.index / LOG}.",
+    )
+
+
+def _late(library: Library) -> Unavailable:
+    holder = FolderLock(library.index, DAEMON).holder()
+    if holder is None:
+        return Unavailable(
+            f"No daemon of {library.index} has begun to listen within {START_S:g} s.",
+            hint=f"See {library.index / LOG}.",
+        )
+    return Unavailable(
+        f"Process {holder.pid} owns {library.index} and doesn't listen.",
+        hint=f"End it with `kill -9 {holder.pid}`, which loses nothing, and ask again: a new one starts by itself.",
+    )
+
+
+def _last_words(log: Path) -> str:
+    """The last line that a daemon wrote before it ended."""
+    try:
+        text = log.read_bytes()[-8192:].decode("utf-8", "replace")
+    except OSError:
+        return ""
+    own = text.rpartition("--- daemon started by process")[2].splitlines()[1:]
+    return next((line.strip() for line in reversed(own) if line.strip()), "")
+
+
+def _differs(info: DaemonInfo, library: Library) -> bool:
+    return bool(library.settings and info.settings) and info.settings != library.settings
+
+
+def _makes_way(info: DaemonInfo, library: Library, *, wrong_root: bool) -> bool:
+    """Whether another daemon is started in its place: a background one that is older, or that nobody is connected to
+    and that has other settings or documents. The new one checks whom the index belongs to."""
+    if info.role != "background":
+        return False
+    return _parts(info.version) < _parts(library.version) or (
+        not info.clients and (wrong_root or _differs(info, library))
+    )
+
+
+def _parts(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
 
 
 def call(
@@ -42,11 +345,11 @@ def call(
     """An operation's answer by the daemon of `index`, which is started (with `config` and `root`) where there is none.
 
     Raises what the operation raised, by its code; `SetupError` if the daemon can't start; `Unavailable` if it hangs,
-    dies or takes longer than `timeout` seconds. `on_note` hears where the daemon has other settings than
-    `library` and keeps them for somebody else.
+    dies or takes longer than `timeout` seconds. `on_note` is called if the daemon has other settings than `library` and
+    keeps them for other clients.
     """
     if library is None:
-        library = Library(index.absolute(), _absolute(config), _absolute(root))
+        library = Library(index.absolute(), config and config.absolute(), root and root.absolute())
     end = None if timeout is None else time.monotonic() + timeout
     connection = connect(library, "call")
     lines = connection.lines
@@ -55,7 +358,11 @@ def call(
     try:
         lines.socket.sendall(encode({"id": 1, "operation": operation, "arguments": dict(arguments)}))
         while True:
-            answer = _answer(lines, end)
+            if end is not None:
+                lines.socket.settimeout(max(end - time.monotonic(), 0.001))
+            if not (line := lines.read()):
+                raise ConnectionResetError("hung up")
+            answer = json.loads(line)
             if "progress" in answer:
                 if on_progress is not None:
                     on_progress(answer["progress"])
@@ -68,7 +375,7 @@ def call(
         raise Unavailable(
             f"{operation} wasn't answered within {timeout or 0:g} s.", hint="Ask for less, or allow more time."
         ) from error
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise Unavailable(
             f"The daemon ended before it had answered {operation}.",
             hint=f"Ask again: another one starts by itself. What happened is in {library.index / 'daemon.log'}.",
@@ -78,9 +385,9 @@ def call(
 
 
 def served_at(index: Path, root: Path, *, named: bool = True) -> str:
-    """Where a running `librarian serve` serves this index; empty where none does.
+    """The URL of a running `librarian serve` of this index; empty if there is none.
 
-    Raises `SetupError` where it serves it for another root, `named` by whoever asks or the server.
+    Raises `SetupError` if it serves another root; `named` as in `require_root`.
     """
     address = addresses.read(index)
     if address is None or not address.url:
@@ -92,19 +399,3 @@ def served_at(index: Path, root: Path, *, named: bool = True) -> str:
     lines.close()
     addresses.require_root(address, root, named=named)
     return connection.url
-
-
-def _answer(lines: Lines, end: float | None) -> dict[str, Any]:
-    if end is not None:
-        lines.socket.settimeout(max(end - time.monotonic(), 0.001))
-    line = lines.read()
-    if not line:
-        raise ConnectionResetError("hung up")
-    answer = json.loads(line)
-    if not isinstance(answer, dict):
-        raise ValueError("no object")
-    return answer
-
-
-def _absolute(path: Path | None) -> Path | None:
-    return None if path is None else path.absolute()

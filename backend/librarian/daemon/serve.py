@@ -38,10 +38,9 @@ from ..settings import SETTINGS, Settings, revealed
 from . import address as addresses
 from . import logging_setup
 from .banner import banner, places
-from .client import served_at
+from .client import replace_daemon, served_at, shorten_log
 from .client_log import ClientLog
 from .discovery import fingerprint
-from .launcher import replace_daemon, shorten_log
 from .server import CommandApi, Host
 from .sockets import bind
 

@@ -21,7 +21,7 @@ from ..api.library_handle import LibraryHandle
 from ..errors import CallerError, LibrarianError, SetupError
 from ..models import REQUEST, Deadline, new_id
 from . import address as addresses
-from .handshake import FAILED, FAREWELL, MAX_HANDSHAKE_BYTES, REPLY_S, Role, decode_handshake, encode
+from .address import FAILED, FAREWELL, MAX_HANDSHAKE_BYTES, REPLY_S, Role, decode_handshake, encode
 
 logger = logging.getLogger(__name__)
 

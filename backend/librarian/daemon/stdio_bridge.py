@@ -22,9 +22,9 @@ from typing import Any, BinaryIO, Final
 
 from ..errors import INTERRUPTED, SETUP, LibrarianError, SetupError, Unavailable
 from ..files.writing import private_umask
+from .address import FAILED, FAREWELL, REPLY_S, Lines, encode
+from .client import Library, connect
 from .discovery import find
-from .handshake import FAILED, FAREWELL, REPLY_S, Lines, encode
-from .launcher import Library, connect
 
 DAEMON_ERROR: Final = -32000  #: JSON-RPC's first code for errors of a server's own
 DRAIN_S: Final = 10.0  #: how long answers are awaited after stdin has ended

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
+from itertools import chain, islice
 from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.util import Finalize
@@ -81,6 +82,7 @@ class WorkerPool(Generic[T, R]):
         self._inline: Callable[[T], R] | None = None
         self._busy = threading.Lock()
         self._pool: ProcessPool | None = None
+        self._started_processes = 0
         self._done: SimpleQueue[Future[bytes] | None] = SimpleQueue()
         self._closed = False
 
@@ -132,12 +134,15 @@ class WorkerPool(Generic[T, R]):
 
     def _map(self, items: Iterable[T], timeout_s: Callable[[T], float]) -> Iterator[tuple[T, R | BaseException]]:
         source = iter(items)
+        first = list(islice(source, min(2, self._processes)))
+        source = chain(first, source)
+        processes = self._processes if len(first) > 1 else 1  # a single file needs no second process
         tasks: dict[Future[bytes], T] = {}
         ahead, broken = 0, False
 
         def submit(item: T) -> None:
             limit = timeout_s(item)
-            future = self._started().schedule(_run, (item, limit * self._cores), timeout=_by_the_clock(limit))
+            future = self._started(processes).schedule(_run, (item, limit * self._cores), timeout=_by_the_clock(limit))
             tasks[future] = item
             future.add_done_callback(self._done.put)
 
@@ -194,18 +199,18 @@ class WorkerPool(Generic[T, R]):
         result: R | BaseException = value
         return result
 
-    def _started(self) -> ProcessPool:
-        if self._pool is not None and not self._pool.active:
+    def _started(self, processes: int) -> ProcessPool:
+        if self._pool is not None and (not self._pool.active or self._started_processes < processes):
             self._stop()
         if self._pool is None:
             resource_tracker.ensure_running()  # before SIGINT is blocked: it would unblock it
             before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Ctrl-C is for this process alone
             try:
-                pool = ProcessPool(self._processes, initializer=_get_ready, initargs=self._ready, context=_Context())
+                pool = ProcessPool(processes, initializer=_get_ready, initargs=self._ready, context=_Context())
                 _ = pool.active  # starts processes and threads, which inherit the blocked signal
             finally:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            self._pool = pool
+            self._pool, self._started_processes = pool, processes
         return self._pool
 
     def _stop(self) -> None:
@@ -217,7 +222,7 @@ class WorkerPool(Generic[T, R]):
 
 def _by_the_clock(limit: float) -> float:
     """Seconds that a task may take if it waits for something, or if a busy machine keeps it from the CPU."""
-    return 5 * limit + 5
+    return 1.5 * limit + 10
 
 
 def _exit_reason(code: int) -> str:

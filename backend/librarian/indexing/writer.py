@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from ..models import OUTDATED, QUOTED_PATH, Chunk, Document, Email, ReadResult, SourceFile, StoredDocument
 from ..storage.base import Catalog, KeywordIndex
 from ..vector_stores.sync import VectorSync
-from .email_duplicates import EmailDeduplicator, Resolution
+from .emails import EmailDeduplicator, Resolution
 
 
 @dataclass(slots=True)

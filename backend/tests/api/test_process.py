@@ -33,7 +33,7 @@ import pytest
 from librarian.cli.application import Target
 from librarian.daemon import address as addresses
 from librarian.daemon import client, client_log
-from librarian.daemon.launcher import LOG
+from librarian.daemon.client import LOG
 from librarian.errors import SetupError
 from librarian.files.lock import DAEMON, FolderLock
 from librarian.files.owned_folder import claim_index

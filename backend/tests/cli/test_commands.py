@@ -27,7 +27,7 @@ from librarian.cli import main, rendering
 from librarian.cli.output import Page
 from librarian.cli.search import app
 from librarian.daemon import client
-from librarian.daemon.handshake import as_error
+from librarian.daemon.address import as_error
 from librarian.errors import Busy, CallerError, LibrarianError, NotFound, SetupError, SourceError, Unavailable
 from librarian.evaluation.evaluate import as_dict, evaluate
 from librarian.evaluation.judgments import RatedQuery

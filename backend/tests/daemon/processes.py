@@ -15,7 +15,7 @@ from typing import Any
 
 from librarian import __version__
 from librarian.daemon import address
-from librarian.daemon.handshake import DaemonInfo, greet
+from librarian.daemon.address import DaemonInfo, greet
 
 BACKEND = Path(__file__).resolve().parents[2]
 ECHO = (sys.executable, str(Path(__file__).with_name("echo_keeper.py")))

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from librarian.daemon import client
-from librarian.daemon.handshake import as_error
-from librarian.daemon.launcher import Library, connect, owned
+from librarian.daemon.address import as_error
+from librarian.daemon.client import Library, connect, owned
 from librarian.errors import Busy, LibrarianError, NotFound, SetupError, SourceError, Unavailable
 from tests.daemon.processes import keeper_of, until
 

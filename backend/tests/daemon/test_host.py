@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from librarian.daemon import address
-from librarian.daemon.handshake import FAREWELL, client_handshake, greet
+from librarian.daemon.address import FAREWELL, client_handshake, greet
 from librarian.daemon.server import LONGEST_REQUEST, Host
 from librarian.errors import NotFound, SetupError
 

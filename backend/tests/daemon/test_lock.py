@@ -19,8 +19,8 @@ import pytest
 
 import librarian
 from librarian.daemon import address
-from librarian.daemon.handshake import greet
-from librarian.daemon.launcher import Library, connect, replace_daemon, shut_down_daemon
+from librarian.daemon.address import greet
+from librarian.daemon.client import Library, connect, replace_daemon, shut_down_daemon
 from librarian.errors import SetupError, Unavailable
 from librarian.files.lock import FolderLock, Holder
 from tests.daemon.processes import BACKEND, PATIENCE_S, keeper_of, until
@@ -164,7 +164,7 @@ def test_a_socket_whose_path_would_be_too_long_lies_elsewhere(tmp_path: Path, mo
 
 def test_a_keeper_of_another_user_is_named_as_that() -> None:
     code = (
-        "import os, sys; from pathlib import Path; from librarian.daemon.launcher import Library, connect\n"
+        "import os, sys; from pathlib import Path; from librarian.daemon.client import Library, connect\n"
         "if not os.getuid(): os.setuid(65534)\n"
         "try: connect(Library(Path(sys.argv[1])), 'verb')\n"
         "except Exception as error: print(repr(error), error)"

@@ -14,8 +14,8 @@ import pytest
 
 from librarian.bootstrap import build
 from librarian.daemon import client
+from librarian.daemon.client import Library
 from librarian.daemon.discovery import find
-from librarian.daemon.launcher import Library
 from librarian.documents import resources
 from librarian.errors import CallerError, NotFound, SetupError
 from librarian.library import Librarian

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from librarian.indexing.email_threads import Linked, parents_of, threads_of
+from librarian.indexing.emails import Linked, parents_of, threads_of
 from librarian.models import ReadResult, SourceFile
 
 from .library import Library, Refusing
@@ -74,6 +74,19 @@ def test_the_subject_joins_replies_that_name_nothing_and_only_those() -> None:
     old = Linked("key-f", "f", (), "release plan", True, "2027-01-01T00:00:00Z", "p")
     assert len(groups(root, old)) == 2, "a year later"
     assert groups(orphan, linked("g", subject="release plan", answer=True, day=4)) == {frozenset("bg")}, "no root"
+
+
+def test_two_replies_with_missing_originals_and_answers_to_both_become_one_thread() -> None:
+    def reply(name: str, *parents: str, day: int) -> Linked:
+        return linked(name, *parents, subject="release plan", answer=True, day=day)
+
+    mails = (reply("c", "a", day=1), reply("d", "b", day=2), reply("a", day=3), reply("b", day=4))
+    assert groups(*mails) == {frozenset("abcd")}
+
+
+def test_a_chain_of_thousands_of_replies_is_one_thread() -> None:
+    mails = [linked(str(number), str(number + 1)) for number in range(20_000)]
+    assert len(set(threads_of(mails).values())) == 1
 
 
 def test_parents_are_references_and_then_what_is_answered() -> None:

@@ -1,21 +1,110 @@
-"""What mails mean for each other: conversations, copies, and quotes whose original is here.
+"""Email threads, copies of emails, and quotes whose original is indexed.
 
-Works before a batch is put, on what the catalog holds and what comes: every mail gets its thread, copies keep no
-passages, and of quoted passages those are kept that nothing else in the conversation says. What becomes wrong by what
-arrives or goes is named, to be read again.
+Works on what the catalog holds and what a batch adds, before the batch is stored: every mail gets its thread, copies
+keep no passages, and quotes are dropped when another mail of the thread holds their text. Stored mails that become
+wrong by what arrives or goes are named, to be read again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import pairwise
 from typing import NamedTuple, Self
 
 from ..models import QUOTED_PATH, Chunk, Document, Email, ReadResult, StoredMail
 from ..storage.base import Catalog, CatalogReader
-from .email_threads import Linked, parents_of, threads_of
+
+_APART_S = 90 * 86_400  #: longest silence after which a reply joins a conversation by its subject alone
+_SHORTEST_TOPIC = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A mail as threading sees it. `key` is unique among the mails; `parents` are the oldest first.
+
+    `given` replaces a missing Message-ID: mails with the same one are one conversation.
+    """
+
+    key: str
+    message_id: str
+    parents: tuple[str, ...]
+    topic: str
+    is_answer: bool
+    date: str | None
+    place: str = ""  #: the product: subjects join only within it
+    given: str = ""
+
+    @property
+    def name(self) -> str:
+        """The message id, or what replaces it."""
+        return self.message_id or self.given or self.key
+
+    @property
+    def is_orphan(self) -> bool:
+        """Whether it is a reply that names no parent."""
+        return self.is_answer and not self.parents and len(self.topic) >= _SHORTEST_TOPIC
+
+
+def parents_of(message_id: str, references: Sequence[str], in_reply_to: Sequence[str]) -> tuple[str, ...]:
+    """The chain of ancestors, oldest first: the references, and the message answered where they lack it."""
+    chain = [one for one in references if one != message_id]
+    answered = next((one for one in in_reply_to if one != message_id), None)
+    if answered is not None and answered not in chain:
+        chain.append(answered)
+    return tuple(dict.fromkeys(chain))
+
+
+def threads_of(mails: Iterable[Linked]) -> dict[str, str]:
+    """key → thread id, 16 hex digits of SHA-256 over the root's Message-ID. The order of the mails doesn't matter.
+
+    Links come from References and In-Reply-To, as in Jamie Zawinski's message threading (jwz.org/doc/threading.html);
+    the subject joins only replies that carry neither. Messages that are named but missing are nodes too, so that a
+    thread keeps its id when its first mail arrives late.
+    """
+    ordered = sorted(mails, key=lambda mail: (mail.date or "", mail.message_id, mail.key))
+    parents: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        top = name
+        while above := parents.get(top, ""):
+            top = above
+        while name != top:  # shorten the path, because reply chains may be thousands of mails long
+            parents[name], name = top, parents[name]
+        return top
+
+    def link(parent: str, child: str) -> None:
+        """Make one message the other's parent, unless it has one or a cycle would close."""
+        if not parents.get(child) and root(parent) != child:
+            parents[child] = parent
+
+    for mail in ordered:  # what a mail says of its own parent counts first …
+        if mail.parents:
+            link(mail.parents[-1], mail.name)
+    for mail in ordered:  # … then what others say of their ancestors' parents
+        for parent, child in pairwise(mail.parents):
+            link(parent, child)
+    latest: dict[tuple[str, str], dict[str, float]] = {}  # (place, topic) → root → date of its latest mail
+    for mail in ordered:
+        now, others = _seconds(mail.date), latest.setdefault((mail.place, mail.topic), {})
+        if mail.is_orphan and root(mail.name) == mail.name:
+            near = [(when, one) for one, when in others.items() if one != mail.name and now - when <= _APART_S]
+            if near:
+                link(max(near)[1], mail.name)
+        others[root(mail.name)] = now
+    return {mail.key: hashlib.sha256(root(mail.name).encode("utf-8", "replace")).hexdigest()[:16] for mail in ordered}
+
+
+def _seconds(date: str | None) -> float:
+    try:
+        return datetime.fromisoformat(date).timestamp() if date else 0.0
+    except ValueError:
+        return 0.0
+
 
 _WORD = re.compile(r"[\u2e80-\u9fff]|[^\W\u2e80-\u9fff]+")  # ideographs are written without spaces
 _SHINGLE = 5  #: words; of fewer, a quoted block isn't read as a passage
@@ -29,27 +118,22 @@ Shingles = frozenset[int]  #: hashes, of this process alone
 
 @dataclass(frozen=True, slots=True)
 class EmailShingles:
-    """What a mail says itself, and its quotes by any key that is unique in the mail."""
+    """The shingles of a mail's own text, and of its quotes by a key that is unique in the mail."""
 
     own: Shingles
     quotes: tuple[tuple[int, Shingles], ...]
 
     @classmethod
     def of(cls, chunks: Iterable[tuple[int, Chunk]]) -> Self:
-        """A mail by its passages and their keys."""
+        """The shingles of a mail's chunks, given with their keys."""
         own: set[int] = set()
         quotes: list[tuple[int, Shingles]] = []
         for key, chunk in chunks:
-            if is_quote(chunk):
+            if chunk.heading_path[:1] == QUOTED_PATH:
                 quotes.append((key, shingles(chunk.text)))
             else:
                 own |= shingles(chunk.text)
         return cls(frozenset(own), tuple(quotes))
-
-
-def is_quote(chunk: Chunk) -> bool:
-    """Whether a passage is quoted history."""
-    return chunk.heading_path[:1] == QUOTED_PATH
 
 
 def shingles(text: str) -> Shingles:
@@ -90,8 +174,8 @@ _CACHED_MAILS = 4_000  #: whose shingles are held, about 30 MB
 
 @dataclass(slots=True)
 class Resolution:
-    """What to put, and what becomes wrong by it: threads of stored mails (doc id → thread), passages that quote what
-    is there now (chunk ids), and files to be read again."""
+    """What to store, and what becomes wrong by it: threads of stored mails (doc id → thread), chunks that quote what is
+    indexed now (chunk ids), and files to be read again."""
 
     put: list[ReadResult]
     threads: dict[int, str] = field(default_factory=dict)
@@ -112,7 +196,7 @@ class _Rendering(NamedTuple):
 
 
 class EmailDeduplicator:
-    """Settles batches. Not thread-safe: its caller holds the writer's lock."""
+    """Resolves threads, copies and quotes of a batch. Not thread-safe: its caller holds the writer's lock."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -128,7 +212,9 @@ class EmailDeduplicator:
                 return resolution
             deleted = {mail.doc_id for mail in leaving}
             around = self._around(reader, new.values(), leaving, deleted)
-            names = threads_of([*(_linked_stored(mail) for mail in around.values()), *map(_linked_new, new.values())])
+            linked = [_linked(_key(mail.doc_id), mail.email, mail.product) for mail in around.values()]
+            linked += [_linked(path, _email(result), result.document.product) for path, result in new.items()]
+            names = threads_of(linked)
             for mail in around.values():
                 if names[_key(mail.doc_id)] != mail.email.thread_id:
                     resolution.threads[mail.doc_id] = names[_key(mail.doc_id)]
@@ -138,44 +224,35 @@ class EmailDeduplicator:
         resolution.put = [ready.get(result.document.file_path, result) for result in put]
         return resolution
 
-    # -- conversations ---------------------------------------------------------------------------------------------
-
     def _around(
         self, reader: CatalogReader, new: Iterable[ReadResult], leaving: Sequence[StoredMail], deleted: set[int]
     ) -> dict[int, StoredMail]:
         """All stored mails whose thread may depend on what comes and goes, by document id."""
-        emails = [result.document.email for result in new if result.document.email is not None]
-        emails += [mail.email for mail in leaving]
-        ids: set[str] = {one for email in emails for one in _ids(email)}
+        emails = [_email(result) for result in new] + [mail.email for mail in leaving]
+        ids = {one for email in emails for one in _ids(email)}
         topics = {email.topic for email in emails if email.topic}
         threads = {mail.email.thread_id for mail in leaving}
         orphans = {email.topic for email in emails if _is_orphan(email)}
-        asked_ids: set[str] = set()
-        asked_topics: set[str] = set()
-        asked_threads: set[str] = set()
+        asked: list[set[str]] = [set(), set(), set()]
         found: dict[int, StoredMail] = {}
-        while True:
-            more_ids, more_topics, more_threads = ids - asked_ids, topics - asked_topics, threads - asked_threads
-            if not (more_ids or more_threads or more_topics):
-                return found
-            asked_ids |= more_ids
-            asked_topics |= more_topics
-            asked_threads |= more_threads
-            for mail in reader.mails(mentioning=sorted(more_ids), threads=sorted(more_threads)):
+        while asked != (wanted := [set(ids), set(topics), set(threads)]):
+            more_ids, more_topics, more_threads = (sorted(now - old) for now, old in zip(wanted, asked, strict=True))
+            asked = wanted
+            alike = [
+                mail
+                for mail in reader.mails(topics=more_topics)
+                if _is_orphan(mail.email) or mail.email.topic in orphans
+            ]
+            for mail in (*reader.mails(mentioning=more_ids, threads=more_threads), *alike):
+                if mail.doc_id in deleted:
+                    continue
                 found.setdefault(mail.doc_id, mail)
-            for mail in reader.mails(topics=sorted(more_topics)):
-                if _is_orphan(mail.email) or mail.email.topic in orphans:
-                    found.setdefault(mail.doc_id, mail)
-            for doc_id in deleted:
-                found.pop(doc_id, None)
-            for mail in found.values():
                 ids.update(_ids(mail.email))
                 threads.add(mail.email.thread_id)
                 if _is_orphan(mail.email):
                     topics.add(mail.email.topic)
                     orphans.add(mail.email.topic)
-
-    # -- copies ----------------------------------------------------------------------------------------------------
+        return found
 
     def _without_copies(
         self,
@@ -252,8 +329,6 @@ class EmailDeduplicator:
             mail.file_path for mail in (*copies, *quoting) if mail.doc_id not in deleted and mail.file_path not in new
         }
 
-    # -- quotes ----------------------------------------------------------------------------------------------------
-
     def _without_known_quotes(
         self,
         reader: CatalogReader,
@@ -297,9 +372,6 @@ class EmailDeduplicator:
         return held
 
 
-# -- mails -------------------------------------------------------------------------------------------------------------
-
-
 def _email(result: ReadResult) -> Email:
     assert result.document.email is not None
     return result.document.email
@@ -338,14 +410,6 @@ def _is_orphan(email: Email) -> bool:
 
 def _key(doc_id: int) -> str:
     return f"\0{doc_id}"
-
-
-def _linked_stored(mail: StoredMail) -> Linked:
-    return _linked(_key(mail.doc_id), mail.email, mail.product)
-
-
-def _linked_new(result: ReadResult) -> Linked:
-    return _linked(result.document.file_path, _email(result), result.document.product)
 
 
 def _linked(key: str, email: Email, product: str) -> Linked:
