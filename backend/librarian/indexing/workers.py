@@ -194,7 +194,8 @@ class WorkerPool(Generic[T, R]):
             kind, value = pickle.loads(future.result())
         except Exception as unreadable:
             return unreadable
-        if kind == "start":
+        if kind == "start":  # a process remembers that it couldn't start; another may
+            self._stop()
             raise value
         result: R | BaseException = value
         return result
