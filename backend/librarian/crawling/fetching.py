@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import email.utils
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -15,6 +14,7 @@ from urllib.request import getproxies
 
 import httpx
 
+from ..embeddings.services import retry_after_s
 from ..errors import CallerError
 from . import urls
 
@@ -135,7 +135,7 @@ class Fetcher:
             else:
                 if answer.status not in _PASSING or attempt == ATTEMPTS:
                     return answer
-            wait = _retry_after(answer.headers.get("retry-after", ""))
+            wait = retry_after_s(answer.headers.get("retry-after", ""))
             self._sleep(min(wait if wait is not None else 0.5 * 2**attempt, LONGEST_WAIT_S))
         raise AssertionError("unreachable")
 
@@ -185,16 +185,6 @@ def _check_peer(response: httpx.Response) -> None:
             f"{response.url.host} is {address[0]}, an address that isn't public.",
             hint="Pass --allow-private if that is meant.",
         )
-
-
-def _retry_after(value: str) -> float | None:
-    """Seconds from a Retry-After header, which is a number or a date."""
-    if value.strip().isdecimal():
-        return float(value)
-    try:
-        return max(email.utils.parsedate_to_datetime(value).timestamp() - time.time(), 0.0)
-    except (ValueError, TypeError):
-        return None
 
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))

@@ -21,18 +21,9 @@ class Embedder(Protocol):
     """Text to unit vectors."""
 
     spec: ModelSpec
-
-    @property
-    def fingerprint(self) -> str:
-        """Model and arithmetic (int8 or fp32): vectors of two fingerprints are never compared."""
-
-    @property
-    def backend(self) -> str:
-        """onnx-int8 | onnx-fp32 | torch | openai | …"""
-
-    @property
-    def device(self) -> str:
-        """cpu | cuda | remote"""
+    fingerprint: str  #: model and arithmetic (int8 or fp32): vectors of two fingerprints are never compared
+    backend: str  #: onnx-int8 | onnx-fp32 | torch | openai | …
+    device: str  #: cpu | cuda | remote
 
     def windows(self, prefix: str, text: str) -> list[Window]:
         """The windows that together hold every token of `text`, each within the model's limit, prefix included."""

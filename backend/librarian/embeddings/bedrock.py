@@ -36,6 +36,8 @@ class BedrockEmbedder(ServiceEmbedder):
     these two families; `Unavailable` for the rest, each in one sentence.
     """
 
+    backend = "bedrock"
+
     def __init__(
         self, name: str, *, endpoint_url: str | None = None, timeout_s: float = 30.0, attempts: int = 4
     ) -> None:
@@ -76,14 +78,7 @@ class BedrockEmbedder(ServiceEmbedder):
         self.spec = ModelSpec(name, 0, limit, provider="bedrock")
         width = self._vectors(["dimension"], "search_query").shape[1]
         self.spec = ModelSpec(name, width, limit, provider="bedrock")
-
-    @property
-    def fingerprint(self) -> str:
-        return f"{self.spec.name};bedrock;{self.spec.dimension};{self.spec.window_limit};aws"
-
-    @property
-    def backend(self) -> str:
-        return "bedrock"
+        self.fingerprint = f"{name};bedrock;{width};{self.spec.window_limit};aws"
 
     def embed_chunks(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), unit length."""
@@ -99,8 +94,6 @@ class BedrockEmbedder(ServiceEmbedder):
     def close(self) -> None:
         self._client.close()
 
-    # -- inside ------------------------------------------------------------------------------------------------------
-
     def _vectors(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
         inputs = [text or " " for text in texts]
         if self._cohere:
@@ -108,7 +101,7 @@ class BedrockEmbedder(ServiceEmbedder):
             rows = [row for part in parts for row in self._by_cohere(part, purpose) or ()]
         else:
             with ThreadPoolExecutor(min(_AT_ONCE, len(inputs))) as threads:
-                rows = list(threads.map(self._by_titan, inputs))
+                rows = list(threads.map(lambda text: self._invoke({"inputText": text}, "embedding"), inputs))
         try:
             vectors = np.array(rows, dtype=np.float32)
         except (ValueError, TypeError) as error:
@@ -117,26 +110,17 @@ class BedrockEmbedder(ServiceEmbedder):
             raise self._nonsense(f"shape {vectors.shape}")
         return unit_rows(vectors)
 
-    def _by_titan(self, text: str) -> Any:
-        return self._embeddings({"inputText": text}, "embedding")
-
     def _by_cohere(self, texts: Sequence[str], purpose: Purpose) -> Any:
-        found = self._embeddings({"texts": list(texts), "input_type": purpose, "truncate": "END"}, "embeddings")
+        found = self._invoke({"texts": list(texts), "input_type": purpose, "truncate": "END"}, "embeddings")
         return found.get("float") if isinstance(found, dict) else found
 
-    def _embeddings(self, body: dict[str, object], field: str) -> Any:
-        answer = self._invoke(body)
-        try:
-            return answer[field]
-        except (KeyError, TypeError) as error:
-            raise self._nonsense(error) from error
-
-    def _invoke(self, body: dict[str, object]) -> Any:
+    def _invoke(self, body: dict[str, object], field: str) -> Any:
+        """The field of the answer that holds embeddings."""
         try:
             answer = self._client.invoke_model(
                 modelId=self._name, body=json.dumps(body), contentType="application/json", accept="application/json"
             )
-            return json.loads(answer["body"].read())
+            return json.loads(answer["body"].read())[field]
         except self._errors.ClientError as error:
             raise self._refused(error.response) from error
         except self._errors.NoCredentialsError as error:
@@ -152,7 +136,7 @@ class BedrockEmbedder(ServiceEmbedder):
             raise Unavailable(
                 f"Amazon Bedrock can't be reached ({_reason(error)}).", hint="Check the network and the region."
             ) from error
-        except ValueError as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise self._nonsense(error) from error
 
     def _refused(self, response: dict[str, Any]) -> LibrarianError:

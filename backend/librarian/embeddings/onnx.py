@@ -101,27 +101,14 @@ class OnnxEmbedder(OnnxModel):
         super().__init__(folder, f"model '{spec.name}'", threads=threads)
         self.spec = spec
         self._output = _output_of(spec.name, [item.name for item in self._session.get_outputs()])
-        self._device = "cuda" if self._session.get_providers()[0].startswith("CUDA") else "cpu"
+        self.device = "cuda" if self._session.get_providers()[0].startswith("CUDA") else "cpu"
+        self.backend = f"onnx-{self._precision}"
         self._max_batch = 1 if self._precision == "int8" else max(1, max_batch)
         manifest = folder / "manifest.json"
-        self._build = hashlib.sha256(manifest.read_bytes()).hexdigest()[:8] if manifest.exists() else "unstamped"
+        build = hashlib.sha256(manifest.read_bytes()).hexdigest()[:8] if manifest.exists() else "unstamped"
+        self.fingerprint = f"{spec.name};{self.backend};{spec.dimension};{spec.window_limit};{build}"
         self._special = len(self._tokenizer.encode("").ids)
         self._passage_prefix_tokens = len(self._places(spec.passage_prefix)) if spec.passage_prefix else 0
-
-    @property
-    def fingerprint(self) -> str:
-        """Model, arithmetic and build: vectors of two fingerprints never meet."""
-        return f"{self.spec.name};{self.backend};{self.spec.dimension};{self.spec.window_limit};{self._build}"
-
-    @property
-    def backend(self) -> str:
-        """onnx-int8 or onnx-fp32."""
-        return f"onnx-{self._precision}"
-
-    @property
-    def device(self) -> str:
-        """cpu or cuda."""
-        return self._device
 
     def windows(self, prefix: str, text: str) -> list[Window]:
         """The windows that together hold every token of `text`; see `windows.cut`."""
@@ -143,8 +130,6 @@ class OnnxEmbedder(OnnxModel):
     def close(self) -> None:
         """Free the model; embedding afterwards raises `Unavailable`."""
         self._session = None
-
-    # -- inside ------------------------------------------------------------------------------------------------------
 
     def _ids(self, text: str) -> list[int]:
         ids: list[int] = self._tokenizer.encode(text).ids
@@ -215,15 +200,14 @@ def padded(rows: Sequence[Sequence[int]], inputs: set[str]) -> dict[str, npt.NDA
 
 def pooled(states: npt.NDArray[Any], mask: npt.NDArray[np.int64], pooling: str) -> npt.NDArray[Any]:
     """(batch, hidden) from (batch, tokens, hidden), padding left out."""
-    weights = mask[:, :, None].astype(np.float32)
-    vectors: npt.NDArray[Any]
     if pooling == "cls":
-        vectors = states[:, 0]
-    elif pooling == "last":
-        vectors = states[np.arange(len(states)), mask.sum(axis=1) - 1]
-    else:
-        vectors = (states * weights).sum(axis=1) / weights.sum(axis=1)
-    return vectors
+        return states[:, 0]
+    if pooling == "last":
+        last: npt.NDArray[Any] = states[np.arange(len(states)), mask.sum(axis=1) - 1]
+        return last
+    weights = mask[:, :, None].astype(np.float32)
+    mean: npt.NDArray[Any] = (states * weights).sum(axis=1) / weights.sum(axis=1)
+    return mean
 
 
 def unit_rows(vectors: npt.NDArray[Any]) -> Vectors:

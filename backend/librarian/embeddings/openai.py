@@ -33,6 +33,8 @@ class OpenAIEmbedder(ServiceEmbedder):
     `SetupError` for a key that is refused or missing and a model that isn't there, `Unavailable` for the rest.
     """
 
+    backend = "openai"
+
     def __init__(
         self,
         name: str,
@@ -58,25 +60,16 @@ class OpenAIEmbedder(ServiceEmbedder):
                 self.close()
                 raise
             self.spec = replace(row, name=name, dimension=found)
-
-    @property
-    def fingerprint(self) -> str:
-        """Model and place: two services may call different models by one name."""
-        place = hashlib.sha256(self._client.url.encode()).hexdigest()[:8]
-        return f"{self.spec.name};openai;{self.spec.dimension};{self.spec.window_limit};{place}"
-
-    @property
-    def backend(self) -> str:
-        return "openai"
+        place = hashlib.sha256(url.encode()).hexdigest()[:8]  # two services may call different models by one name
+        self.fingerprint = f"{self.spec.name};openai;{self.spec.dimension};{self.spec.window_limit};{place}"
 
     def embed_chunks(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimension), unit length."""
-        prefixed = [self.spec.passage_prefix + text for text in texts]
-        parts, at = [np.zeros((0, self.spec.dimension), dtype=np.float32)], 0
-        while at < len(prefixed):
-            batch = prefixed[at : at + self._batch]
+        left = [self.spec.passage_prefix + text for text in texts]
+        parts = [np.zeros((0, self.spec.dimension), dtype=np.float32)]
+        while left:
+            batch, left = left[: self._batch], left[self._batch :]
             parts.append(self._in_parts(batch))
-            at += len(batch)
         return np.concatenate(parts)
 
     def embed_query(self, text: str) -> Vector:
@@ -86,8 +79,6 @@ class OpenAIEmbedder(ServiceEmbedder):
 
     def close(self) -> None:
         self._client.close()
-
-    # -- inside ------------------------------------------------------------------------------------------------------
 
     def _in_parts(self, texts: Sequence[str]) -> Vectors:
         """The texts' vectors by one request, or by several if the service takes fewer at once: it says so with one of
@@ -109,16 +100,12 @@ class OpenAIEmbedder(ServiceEmbedder):
                 "/embeddings", body, timeout_s=self._timeout_s, within_s=within_s, attempts=4, most_bytes=_MOST_BYTES
             )
         except Refused as error:
-            if error.status in (401, 403):
-                raise SetupError(
-                    f"{self._client.shown} refuses the key ({error.reason}).", hint="Check OPENAI_API_KEY."
-                ) from error
+            if error.status not in (401, 403, 404):
+                raise
+            what, hint = "refuses the key", "Check OPENAI_API_KEY."
             if error.status == 404:
-                raise SetupError(
-                    f"{self._client.shown} has no model '{self.spec.name}' ({error.reason}).",
-                    hint="Check embeddings.model and base_url.",
-                ) from error
-            raise
+                what, hint = f"has no model '{self.spec.name}'", "Check embeddings.model and base_url."
+            raise SetupError(f"{self._client.shown} {what} ({error.reason}).", hint=hint) from error
         return self._vectors(answer, len(texts))
 
     def _vectors(self, answer: str, count: int) -> Vectors:

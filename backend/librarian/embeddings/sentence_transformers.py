@@ -41,6 +41,8 @@ class TorchEmbedder:
     Raises `Unavailable` where the extra is missing or the model can't be loaded.
     """
 
+    backend = "torch"
+
     def __init__(self, name: str, spec: ModelSpec, *, device: str | None = None, max_batch: int = 8) -> None:
         if not is_installed():
             raise Unavailable(f"'{name}' needs sentence-transformers.", hint=f"Run {install('torch')}.")
@@ -59,21 +61,11 @@ class TorchEmbedder:
             query, passage = prompts_of(self._model.prompts)
             spec = replace(spec, query_prefix=query, passage_prefix=passage)
         self.spec = replace(spec, dimension=width, max_tokens=limit)
+        self.fingerprint = f"{spec.name};torch;{width};{self.spec.window_limit}"
+        self.device = str(self._model.device).split(":")[0]
         self._max_batch = max_batch
         self._lock = threading.Lock()
         self._special = len(self._model.tokenizer("")["input_ids"]) + len(self._places(self.spec.passage_prefix))
-
-    @property
-    def fingerprint(self) -> str:
-        return f"{self.spec.name};torch;{self.spec.dimension};{self.spec.window_limit}"
-
-    @property
-    def backend(self) -> str:
-        return "torch"
-
-    @property
-    def device(self) -> str:
-        return str(self._model.device).split(":")[0]
 
     def windows(self, prefix: str, text: str) -> list[Window]:
         """The windows that together hold every token of `text`; see `windows.cut`."""

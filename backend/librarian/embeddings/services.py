@@ -107,7 +107,8 @@ class ServiceClient:
                 failure = self._refused(answer.status_code, text)
                 if answer.status_code < 500 and (answer.status_code not in _BUSY or "insufficient_quota" in text):
                     raise failure
-                asked = _pause_of(answer.headers.get("retry-after", ""), pause)
+                wanted = retry_after_s(answer.headers.get("retry-after", ""))
+                asked = pause if wanted is None else min(wanted, _LONGEST_PAUSE_S)
             if attempt >= attempts or time.monotonic() + asked >= deadline or self._wait(asked):
                 raise failure
             pause = min(2 * pause, _LONGEST_PAUSE_S)
@@ -147,10 +148,7 @@ class ServiceEmbedder:
     """The part of an embedder that needs no service: nothing is computed here, and a text's tokens are estimated."""
 
     spec: ModelSpec
-
-    @property
-    def device(self) -> str:
-        return "remote"
+    device = "remote"
 
     def windows(self, prefix: str, text: str) -> list[Window]:
         """Windows sized by an estimate that never counts fewer tokens than there are."""
@@ -169,16 +167,16 @@ def _read(answer: httpx.Response, deadline: float, most_bytes: int) -> str:
     return data.decode("utf-8", errors="replace")
 
 
-def _pause_of(asked: str, pause: float) -> float:
-    """Seconds to wait: what `Retry-After` asks for, in seconds or as a date, else `pause`."""
+def retry_after_s(asked: str) -> float | None:
+    """Seconds that a `Retry-After` header asks to wait, given as a number or a date; None where it is neither."""
     try:
         seconds = float(asked)
     except ValueError:
         try:
             seconds = (parsedate_to_datetime(asked) - datetime.now(UTC)).total_seconds()
         except (ValueError, TypeError):  # no date, or one without a zone
-            return pause
-    return pause if math.isnan(seconds) else min(max(seconds, 0.0), _LONGEST_PAUSE_S)
+            return None
+    return None if math.isnan(seconds) else max(seconds, 0.0)
 
 
 def _message(text: str) -> str:

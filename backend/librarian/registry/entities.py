@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..files.paths import Paths
+from ..schemas import SkillItem
 from ..storage.base import Catalog, CatalogReader
 
 logger = logging.getLogger(__name__)
@@ -43,14 +44,6 @@ class ToolCard:
 
 
 @dataclass(frozen=True, slots=True)
-class Skill:
-    """A skill of an agent."""
-
-    name: str
-    description: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Entity:
     """A server or an agent. `path` names it: one entity per type and path."""
 
@@ -62,7 +55,7 @@ class Entity:
     enabled: bool = True
     tools: tuple[ToolCard, ...] = ()
     capabilities: tuple[str, ...] = ()
-    skills: tuple[Skill, ...] = ()
+    skills: tuple[SkillItem, ...] = ()
     version: str = ""
     latest: bool = False  #: the registry itself says that this version is the latest
     file_path: str = ""
@@ -166,7 +159,7 @@ def _agent(data: Mapping[str, Any]) -> Entity | None:
         enabled=data.get("is_enabled") is not False,
         capabilities=_texts(abilities),
         skills=tuple(
-            Skill(skill, _text(item.get("description")))
+            SkillItem(name=skill, description=_text(item.get("description")))
             for item in skills
             if isinstance(item, dict) and (skill := _text(item.get("name")))
         ),

@@ -12,7 +12,7 @@ import numpy as np
 from ..embeddings.base import Embedder, LazyModel
 from ..errors import Unavailable
 from ..models import Deadline, Vector, Vectors, Window
-from ..schemas import AgentItem, MatchingTool, RegistryResponse, ServerItem, SkillItem, ToolItem
+from ..schemas import AgentItem, MatchingTool, RegistryResponse, ServerItem, ToolItem
 from ..storage.base import EmbeddingCache
 from .entities import Entity, ToolCard
 
@@ -223,7 +223,7 @@ def _agent(entity: Entity, score: float) -> AgentItem:
         description=entity.description,
         tags=list(entity.tags),
         capabilities=list(entity.capabilities),
-        skills=[SkillItem(name=skill.name, description=skill.description) for skill in entity.skills],
+        skills=list(entity.skills),
         relevance_score=score,
         file_path=entity.file_path,
     )

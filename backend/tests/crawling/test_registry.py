@@ -22,9 +22,9 @@ from librarian.errors import CallerError, Unavailable
 from librarian.library import Librarian
 from librarian.models import Deadline, ModelSpec, Window
 from librarian.registry import search as scoring
-from librarian.registry.entities import Entity, Skill, ToolCard, entities_of, merged
+from librarian.registry.entities import Entity, ToolCard, entities_of, merged
 from librarian.registry.search import Registry
-from librarian.schemas import EntityType
+from librarian.schemas import EntityType, SkillItem
 
 CONTEXT7 = Entity(
     "mcp_server",
@@ -245,7 +245,7 @@ def test_an_agent_card_is_an_agent_of_which_ids_tags_and_examples_of_skills_are_
     (entity,) = entities_of(CARD)
     assert (entity.kind, entity.path) == ("a2a_agent", "/trip-planner")
     assert entity.text == "Trip Planner\nPlans journeys\nCapabilities: streaming\nFind route\nBest route"
-    assert entity.skills == (Skill("Find route", "Best route"),)
+    assert entity.skills == (SkillItem(name="Find route", description="Best route"),)
 
 
 def test_a_server_is_embedded_without_schemas_and_paths() -> None:
