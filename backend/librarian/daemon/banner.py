@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pwd
@@ -39,24 +40,18 @@ def places(settings: Settings, url: str) -> str:
 def _named(settings: Settings) -> list[str]:
     """The options with which a command typed here means the same library: those that it wouldn't find by itself."""
     config, root, index = settings.config_file, settings.docs.root_path, settings.index.path
-    try:
+    options: dict[str, Path | None] = {"--config": config, "--root": root, "--index": index}
+    with contextlib.suppress(SetupError):  # of a file that this server was told not to read
         found = Settings.load()
-        others = config is not None and config != found.config_file
+        if config is None or config == found.config_file:
+            options["--config"] = None
+        else:
+            found = Settings.load(config)
         overrides = {} if root == found.docs.root_path else {"docs.root_path": root}
-        asked = Settings.load(config if others else None, overrides=overrides)
-        found = Settings.load(config) if others else found
-    except SetupError:  # of a file that this server was told not to read
-        return _words({"--config": config, "--root": root, "--index": index})
-    return _words(
-        {
-            "--config": config if others else None,
-            "--root": root if root != found.docs.root_path else None,
-            "--index": index if index != asked.index.path else None,
-        }
-    )
-
-
-def _words(options: dict[str, Path | None]) -> list[str]:
+        if index == Settings.load(options["--config"], overrides=overrides).index.path:
+            options["--index"] = None
+        if not overrides:
+            options["--root"] = None
     return [word for name, path in options.items() if path is not None for word in (name, shlex.quote(str(path)))]
 
 

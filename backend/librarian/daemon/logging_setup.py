@@ -23,8 +23,6 @@ from ..text.sanitizing import visible
 
 #: A folder that is made for the log alone.
 FOLDER = Kind("log", "librarian.log", "Set logging.file to a file of another folder.")
-FILE_BYTES = 5_000_000
-MAX_FILES = 3
 PLAIN = "%(asctime)s %(levelname)s %(name)s%(request)s: %(message)s"
 
 _LINE_ENDS = {ord(end): ascii(end)[1:-1] for end in "\r\n\v\f\x85\u2028\u2029"}
@@ -42,7 +40,7 @@ class Plain(logging.Formatter):
         return visible(super().formatMessage(record).translate(_LINE_ENDS))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802
-        """The traceback, indented, for its last line may name a file, too."""
+        """The traceback, indented, because its last line may name a file, too."""
         return indent(visible(super().formatException(ei)).replace("\r", "\\r"), "  ")
 
     def format(self, record: logging.LogRecord) -> str:
@@ -101,9 +99,15 @@ def configure(settings: Settings) -> None:
             f"The folder {path.parent} of the log can't be made: {error.strerror}.",
             hint="Set logging.file, or index.path (INDEX_PATH), to a place that may be written.",
         ) from error
-    if wanted.file is not None:
-        _require_writable(path)
-    file = PrivateFile(path, maxBytes=FILE_BYTES, backupCount=MAX_FILES, encoding="utf-8", delay=True)
+    if wanted.file is not None:  # lines that can't be written are lost silently
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+        except OSError as error:
+            raise SetupError(
+                f"The log {path} can't be written: {error.strerror}.",
+                hint="Set logging.file to a file that may be written, or leave it out.",
+            ) from error
+    file = PrivateFile(path, maxBytes=5_000_000, backupCount=3, encoding="utf-8", delay=True)
     handlers: list[logging.Handler] = [logging.StreamHandler(), file]
     formatter: logging.Formatter = JsonLines() if wanted.as_json else Plain(PLAIN)
     for handler in handlers:
@@ -112,14 +116,3 @@ def configure(settings: Settings) -> None:
     logging.basicConfig(level=wanted.level.upper(), handlers=handlers, force=True)
     for noisy in ("httpx", "httpcore", "chromadb", "mcp", "asyncio", "watchfiles", "uvicorn"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, logging.getLogger().level))
-
-
-def _require_writable(path: Path) -> None:
-    """Lines that can't be written are lost without a word, so a named file that takes none is refused beforehand."""
-    try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
-    except OSError as error:
-        raise SetupError(
-            f"The log {path} can't be written: {error.strerror}.",
-            hint="Set logging.file to a file that may be written, or leave it out.",
-        ) from error

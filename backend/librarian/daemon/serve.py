@@ -18,7 +18,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -41,7 +41,7 @@ from .banner import banner, places
 from .client import replace_daemon, served_at, shorten_log
 from .client_log import ClientLog
 from .discovery import fingerprint
-from .server import CommandApi, Host
+from .server import Host, command_api
 from .sockets import bind
 
 if TYPE_CHECKING:
@@ -109,8 +109,11 @@ def _serve(settings: Settings, *, http: bool, out: TextIO | None, as_json: bool)
         origin = fingerprint(settings.config_file)
         process = _Process(settings, listener, out, lock, origin, as_json=as_json)
         try:
-            _run(process.run())
-            while process.again:
+            while True:
+                with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # uvloop needs less CPU time
+                    runner.run(process.run())
+                if not process.again:
+                    return 0
                 if not lock.stands:
                     lock.release()
                     if not index.parent.is_dir():
@@ -119,7 +122,6 @@ def _serve(settings: Settings, *, http: bool, out: TextIO | None, as_json: bool)
                         return 0
                     logging_setup.configure(process.settings)  # the log lay in the folder, too
                 process = _Process(process.settings, listener, out, lock, origin, as_json=as_json, trusted_s=TRUSTED_S)
-                _run(process.run())
         finally:
             process.ended()
             if lock is not None:
@@ -127,7 +129,6 @@ def _serve(settings: Settings, *, http: bool, out: TextIO | None, as_json: bool)
     finally:
         if listener is not None:
             listener.close()
-    return 0
 
 
 def _lock(index: Path, *, take: bool) -> FolderLock | None:
@@ -284,14 +285,13 @@ class _Process:
 
     def _host(self, mcp_ready: asyncio.Future[Any]) -> Host:
         async def serve_mcp(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            mcp_server = await asyncio.shield(mcp_ready)
-            await mcp_server.serve_lines(reader, writer)
+            await (await asyncio.shield(mcp_ready)).serve_lines(reader, writer)
 
         settings, serves = self.settings, self._listener is not None
         return Host(
             settings.index.path,
             version=__version__,
-            handle=CommandApi(self._handle),
+            handle=command_api(self._handle),
             serve_mcp=serve_mcp,
             on_shut_down=self._end,
             on_idle=None if serves else self._stop.set,
@@ -389,10 +389,7 @@ def _server(config: Any) -> Any:
 
 
 AT_ONCE: Final = frozenset(
-    (
-        *("logging.level", "logging.file", "logging.json"),
-        *("security.token", "security.allowed_hosts", "security.rate_limit"),
-    )
+    ("logging.level", "logging.file", "logging.json", "security.token", "security.allowed_hosts", "security.rate_limit")
 )
 """Settings that take effect without a restart; each new request goes by them, open streams stay."""
 
@@ -430,12 +427,6 @@ def reload(settings: Settings, app: Any | None, *, begun: Settings) -> Settings:
     elif changed - AT_ONCE:
         logger.info("Taken back, no restart is needed: %s", ", ".join(sorted(changed - AT_ONCE)))
     return now
-
-
-def _run(main: Coroutine[None, None, None]) -> None:
-    """As `asyncio.run`, on uvloop, which needs less CPU time for a request."""
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(main)
 
 
 @contextlib.contextmanager

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+import os
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Final
@@ -40,17 +41,15 @@ class Host:
 
     Args:
         index: the folder, whose `FolderLock` the caller holds.
-        version: told to clients.
-        handle: answers a call in a thread: (operation, arguments, progress, cancelled) → answer. What it raises is
-            sent by its code; anything but a `LibrarianError` as `internal`, with the traceback in the log.
+        handle: answers a call in a thread: (operation, arguments, progress, cancelled) → answer. A `LibrarianError` is
+            sent with its code, anything else as `internal` with the traceback in the log.
         serve_mcp: serves MCP's JSON lines over the streams until the client leaves.
         on_shut_down: called once, in the event loop, when another process wants the folder.
         on_idle: called, in the event loop, each time nobody has been connected for `idle_timeout_s` (0: never).
         failed: whether it ends because the library can't be opened, so that no bridge starts another daemon in vain.
         busy: whether something else keeps the process from being idle, for example a running index.
-        role, url: `serve` and its address where a person started the process to serve HTTP.
-        settings: fingerprint of what the process's settings came from, told to clients.
-        threads: calls that are answered at the same time.
+        role, url: `serve` and its address if the process serves HTTP.
+        version, settings: for clients; `settings` is `discovery.fingerprint`.
     """
 
     def __init__(
@@ -70,7 +69,6 @@ class Host:
         root: Path | None = None,
         root_named: bool = False,
         settings: str = "",
-        threads: int = 8,
     ) -> None:
         self._index = index
         self._version = version
@@ -81,12 +79,11 @@ class Host:
         self._idle_s = idle_timeout_s
         self._failed = failed
         self._busy = busy
-        self._role: Role = role
+        self._info = {"version": version, "pid": os.getpid(), "role": role, "url": url, "settings": settings}
         self._url = url
         self._root = root
         self._root_named = root_named
-        self._settings = settings
-        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="call")
+        self._executor = ThreadPoolExecutor(8, thread_name_prefix="call")
         self._server: asyncio.Server | None = None
         self._address: addresses.Address | None = None
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
@@ -205,30 +202,23 @@ class Host:
             writer.write(encode({"librarian": {"error": _error_fields(refusal)}}))
             await writer.drain()
             return
-        address = self.address
-        info = {"version": self._version, "pid": address.pid, "role": self._role, "url": self._url}
-        info |= {"settings": self._settings, "clients": self._clients}
-        writer.write(encode({"librarian": info}))
+        writer.write(encode({"librarian": {**self._info, "clients": self._clients}}))
         await writer.drain()
         if kind in ("mcp", "call"):
             self._clients += 1
             self._watch_idleness()
+            if kind == "mcp":
+                self._bridges.add(writer)
             try:
-                await (self._bridge(reader, writer) if kind == "mcp" else self._serve_calls(reader, writer))
+                await (self._serve_mcp if kind == "mcp" else self._serve_calls)(reader, writer)
             finally:
+                self._bridges.discard(writer)
                 self._clients -= 1
                 self._watch_idleness()
         elif kind == "shut_down" and not self._shutting_down:
             self._shutting_down = True
-            logger.info("Process %s asks this daemon to retire", request.get("pid"))
+            logger.info("Process %s asks this daemon to shut down", request.get("pid"))
             self._on_shut_down()
-
-    async def _bridge(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._bridges.add(writer)
-        try:
-            await self._serve_mcp(reader, writer)
-        finally:
-            self._bridges.discard(writer)
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
@@ -245,7 +235,7 @@ class Host:
             writer.write(encode({"id": None, "error": _error_fields(error)}))
             await writer.drain()
         finally:
-            # a thread can't be stopped; it looks at `gone` between its steps
+            # a thread can't be stopped; it looks at `cancelled` between its steps
             cancelled.set()
             for task in tasks:
                 task.cancel()
@@ -314,38 +304,27 @@ def _error_fields(error: LibrarianError) -> dict[str, str]:
     return {"code": error.code, "message": error.message, "hint": error.hint}
 
 
-class CommandApi:
-    """Runs operations that the command line asks for over the socket."""
+def command_api(library_handle: LibraryHandle) -> Handle:
+    """Runs operations that the command line calls; a refresh reports the progress of the index meanwhile."""
 
-    def __init__(self, handle: LibraryHandle) -> None:
-        self._handle = handle
-
-    def __call__(
-        self, name: str, arguments: Mapping[str, Any], report: ReportProgress, cancelled: Event
-    ) -> Mapping[str, Any]:
-        """Run one operation; a refresh reports how far the index is."""
+    def run(name: str, arguments: Mapping[str, Any], report: ReportProgress, cancelled: Event) -> Mapping[str, Any]:
         REQUEST.set(new_id())
-        with self._reporting(report if name == "refresh" else None):
-            response = self._handle.call(name, arguments, Deadline(cancelled=cancelled))
-        return response if isinstance(response, Mapping) else response.as_fields()
-
-    @contextmanager
-    def _reporting(self, report: ReportProgress | None) -> Iterator[None]:
-        """While the body runs, call `report` with the progress of the index."""
-        if report is None:
-            yield
-            return
         done = Event()
 
         def repeat() -> None:
             while not done.wait(_PROGRESS_S):
-                if (library := self._handle.library) is not None:
+                if (library := library_handle.library) is not None:
                     report(library.status().progress.model_dump(mode="json"))
 
         reporting = Thread(target=repeat, name="progress", daemon=True)
-        reporting.start()
+        if name == "refresh":
+            reporting.start()
         try:
-            yield
+            response = library_handle.call(name, arguments, Deadline(cancelled=cancelled))
         finally:
             done.set()
-            reporting.join()
+            if reporting.ident is not None:
+                reporting.join()
+        return response if isinstance(response, Mapping) else response.as_fields()
+
+    return run

@@ -13,7 +13,7 @@ from typing import Any
 from librarian import __version__
 from librarian.api.library_handle import LibraryHandle
 from librarian.api.mcp_transports import McpServer
-from librarian.daemon.server import CommandApi, Host
+from librarian.daemon.server import Host, command_api
 from librarian.files.lock import FolderLock
 
 
@@ -32,7 +32,7 @@ def stored(index: Path, desk: Any, door: McpServer | None = None) -> Iterator[Pa
         host = Host(
             index,
             version=__version__,
-            handle=CommandApi(LibraryHandle.of(desk)),
+            handle=command_api(LibraryHandle.of(desk)),
             serve_mcp=own.serve_lines,
             on_shut_down=stop.set,
         )
