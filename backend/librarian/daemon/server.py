@@ -13,6 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Final
@@ -340,7 +341,7 @@ class CommandApi:
         def repeat() -> None:
             while not done.wait(_PROGRESS_S):
                 if (library := self._handle.library) is not None:
-                    report(library.status().progress.model_dump(mode="json"))
+                    report(asdict(library.status().progress))
 
         reporting = Thread(target=repeat, name="progress", daemon=True)
         reporting.start()
