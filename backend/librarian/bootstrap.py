@@ -266,7 +266,7 @@ def model_key(settings: Settings) -> str:
 
 
 def search_options(settings: Settings, *, bm25: bool = True) -> SearchOptions:
-    """The engine's options; without `bm25` (PostgreSQL) retrievers are joined by rank, where `learned` was asked for."""
+    """The engine's options; without `bm25` (PostgreSQL) `learned` fusion becomes fusion by rank."""
     search, weight = settings.search, settings.embeddings.semantic_weight
     return SearchOptions(
         mode=search.mode,
