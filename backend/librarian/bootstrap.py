@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 from urllib.parse import urlsplit
 
 from . import __version__
@@ -227,30 +227,27 @@ def reranker_of(settings: Settings) -> LazyModel[Reranker] | None:
 
 def rewriting_of(settings: Settings) -> QueryExpansion | None:
     """The language model that rewrites questions, where one may. Its key goes nowhere else."""
-    llm = settings.llm
-    if not llm.enabled:
+    if not settings.llm.enabled:
         return None
     from .embeddings.language_models import LlmRewriter  # httpx, for those alone who use it
 
-    rewriter = LlmRewriter(
-        llm.model_name,
-        provider=llm.provider,
-        base_url=llm.address,
-        api_key=revealed(llm.api_key),
-        timeout_s=llm.timeout_s,
-    )
-    return QueryExpansion(rewriter, timeout_s=llm.timeout_s)
+    timeout_s = settings.llm.timeout_s
+    return QueryExpansion(LlmRewriter(timeout_s=timeout_s, **_llm(settings)), timeout_s=timeout_s)
 
 
 def summarizer_of(settings: Settings) -> LlmSummarizer | None:
     """The language model that summarises crawled pages, where one may. A page takes longer than a question."""
-    llm = settings.llm
-    if not llm.enabled:
+    if not settings.llm.enabled:
         return None
     from .embeddings.language_models import Chat, LlmSummarizer
 
-    chat = Chat(llm.model_name, provider=llm.provider, base_url=llm.address, api_key=revealed(llm.api_key))
-    return LlmSummarizer(chat, timeout_s=max(SUMMARY_S, llm.timeout_s))
+    return LlmSummarizer(Chat(**_llm(settings)), timeout_s=max(SUMMARY_S, settings.llm.timeout_s))
+
+
+def _llm(settings: Settings) -> dict[str, Any]:
+    llm = settings.llm
+    key = revealed(llm.api_key)
+    return {"model": llm.model_name, "provider": llm.provider, "base_url": llm.address, "api_key": key}
 
 
 def embedding_child(settings: Settings) -> Callable[[], Embedder]:
@@ -269,7 +266,7 @@ def model_key(settings: Settings) -> str:
 
 
 def search_options(settings: Settings, *, bm25: bool = True) -> SearchOptions:
-    """The engine's options; without `bm25` (PostgreSQL) legs are joined by rank, where `learned` was asked for."""
+    """The engine's options; without `bm25` (PostgreSQL) `learned` fusion becomes fusion by rank."""
     search, weight = settings.search, settings.embeddings.semantic_weight
     return SearchOptions(
         mode=search.mode,
@@ -404,7 +401,7 @@ def _postgres(settings: Settings) -> Storage:
 
 
 def _ranking(settings: Settings) -> str:
-    """How PostgreSQL ranks, for the answer's `legs`."""
+    """How PostgreSQL ranks, for `retrievers` in the answer."""
     joined = (
         " and joined by weight" if settings.search.fusion == "weighted" else " and joined by reciprocal rank fusion"
     )
@@ -646,11 +643,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         analyzer=analyzer,
         indexing=scheduler,
         embedder=embedder,
-        caches={
-            "exact": cached,
-            "query_embedding": query_vectors,
-            **({"semantic": similar} if similar else {}),
-        },
+        caches={"exact": cached, "query_embedding": query_vectors, **({"semantic": similar} if similar else {})},
         evaluate=EvaluationService(
             catalog,
             most=settings.search.max_results,

@@ -1,8 +1,4 @@
-"""`Librarian`: an open library and everything that it can be asked.
-
-An operation is a method whose arguments are the fields of its request model; the decorator validates them. `call` runs
-an operation by the name that outsiders use, before the deadline of the calling context.
-"""
+"""`Librarian`: an open library. An operation is a method whose arguments are the fields of its request model."""
 
 from __future__ import annotations
 
@@ -22,10 +18,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast, get_args
 
 from . import schemas
-from .documents import addresses, queries, rag, resources, responses
+from .documents import addresses, listing, queries, rag, responses
 from .documents.dependencies import Dependencies
 from .documents.freshness import Checked, Files, checked, has_changed, present
-from .documents.listing import facets, list_recent_emails
 from .documents.reader import HEAD_TOKENS, answering, beginning, document_at, passage, read, resolve_document
 from .documents.status import StatusReport, layout_notes, skipped, unread, unreadable
 from .documents.threads import conversation, resolve_thread
@@ -226,13 +221,7 @@ class Librarian:
     def search(self, request: schemas.SearchRequest) -> schemas.SearchResponse:
         """Documents that answer `query`, best first; with `brief` single passages.
 
-        Args:
-            mode: how to search; by default as the settings say.
-            semantic_weight: share of the semantic score, 0 to 1.
-            max_per_document: passages of each document, 0 for no limit.
-            max_tokens: size of the results at most.
-            hypothetical_answer: how an answer might read, for mode hyde.
-            explain: adds `why`, `highlights` and the scores of each retriever.
+        `schemas.SearchRequest` describes the arguments.
         """
         self._await_text()
         settings = self._parts.settings
@@ -244,7 +233,8 @@ class Librarian:
             self._parts.questions.note(query.text, outcome.total, outcome.answerable, query.filters.product)
         fields = responses.envelope(outcome, count, query.mode, explain=request.explain)
         fields["notes"] = queries.result_notes(request, settings)
-        return schemas.SearchResponse(results=self._results(answer, responses.DOCUMENTS[request.explain]), **fields)
+        fields["results"] = self._results(answer, mail=False, explain=request.explain)
+        return schemas.SearchResponse.model_validate(fields, from_attributes=True)
 
     @operation(schemas.EmailSearchRequest)
     def search_emails(self, request: schemas.EmailSearchRequest) -> schemas.EmailSearchResponse:
@@ -256,14 +246,17 @@ class Librarian:
             with catalog.read() as reader:
                 query = replace(query, filters=replace(query.filters, thread_id=resolve_thread(reader, thread)))
         answer, count = self._checked(
-            lambda query: engine.search(query, DEADLINE.get()) if query.text else list_recent_emails(catalog, query),
+            lambda query: (
+                engine.search(query, DEADLINE.get()) if query.text else listing.list_recent_emails(catalog, query)
+            ),
             query,
         )
         outcome = answer.outcome
         queries.log(outcome, settings.logging.slow_query_ms)
         fields = responses.envelope(outcome, count, query.mode, explain=request.explain)
         fields |= {"query": request.query, "notes": queries.result_notes(request, settings)}
-        return schemas.EmailSearchResponse(results=self._results(answer, responses.MAILS[request.explain]), **fields)
+        fields["results"] = self._results(answer, mail=True, explain=request.explain)
+        return schemas.EmailSearchResponse.model_validate(fields, from_attributes=True)
 
     @operation(schemas.KnowledgeRequest)
     def search_knowledge_base(self, request: schemas.KnowledgeRequest) -> schemas.KnowledgeResponse:
@@ -366,11 +359,7 @@ class Librarian:
             return whole.model_copy(update={"missing_section": place.anchor})
 
     def _relevant_sections(
-        self,
-        stored: StoredDocument,
-        text: str,
-        tokens: int,
-        lines: Callable[..., schemas.DocumentResponse],
+        self, stored: StoredDocument, text: str, tokens: int, lines: Callable[..., schemas.DocumentResponse]
     ) -> schemas.DocumentResponse:
         """The sections of a document that answer a question; its beginning where none does."""
         query = Query(
@@ -433,7 +422,7 @@ class Librarian:
     @operation(schemas.FacetsRequest)
     def list_facets(self, request: schemas.FacetsRequest) -> schemas.FacetsResponse:
         """What the filters of a search may choose from, with numbers of documents."""
-        return facets(self._parts.catalog, request.type)
+        return listing.facets(self._parts.catalog, request.type)
 
     @operation(schemas.SiteListRequest)
     def list_doc(self, request: schemas.SiteListRequest) -> schemas.SiteListResponse:
@@ -441,20 +430,20 @@ class Librarian:
         project = self._project(request.project)
         return self._parts.sites.list_doc(project, request.category, request.content_type, request.sort_by)
 
-    def resources(self, cursor: str | None = None) -> tuple[list[resources.ResourceRow], str | None]:
+    def resources(self, cursor: str | None = None) -> tuple[list[listing.ResourceRow], str | None]:
         """A page of documents, and the next page's cursor: the last path of this one."""
         with self._parts.catalog.read() as reader:
-            return resources.resources(reader, cursor)
+            return listing.resources(reader, cursor)
 
     def complete(self, kind: str, value: str, context: Mapping[str, str] | None = None) -> list[str]:
         """Names that continue `value`, nearest first; `kind` is product, component, path, heading or thread."""
         with self._parts.catalog.read() as reader:
-            return resources.completions(reader, kind, value, context or {})
+            return listing.completions(reader, kind, value, context or {})
 
     def instructions(self) -> str:
         """When to use this library and what it holds, for a model."""
         with self._parts.catalog.read() as reader:
-            return resources.instructions(reader)
+            return listing.instructions(reader)
 
     @operation(schemas.GapsRequest)
     def gaps(self, request: schemas.GapsRequest) -> schemas.GapsResponse:
@@ -514,10 +503,7 @@ class Librarian:
 
     @operation(schemas.EvaluateRequest)
     def evaluate(self, request: schemas.EvaluateRequest) -> Mapping[str, object]:
-        """Measure the ranking on judged questions; see `librarian evaluate --help`.
-
-        With `llm` a language model rewrites the questions where one is configured.
-        """
+        """Measure the ranking on judged questions; with `llm` a language model rewrites them, if one is configured."""
         with _measuring(request.llm):
             return self._parts.evaluate(self, deadline=DEADLINE.get(), **request.model_dump())
 
@@ -577,29 +563,28 @@ class Librarian:
             extra.append(f"semantic: {count.embedded_chunks:,} of {count.chunks:,} passages are embedded so far.")
         return extra
 
-    def _results(self, answer: Checked, build: Callable[..., Any]) -> list[Any]:
+    def _results(self, answer: Checked, *, mail: bool, explain: bool) -> Sequence[schemas.Result]:
         """Hits as results; those of changed files are marked stale."""
-        outcome = answer.outcome
-        if not (answer.changed or outcome.query.include_parent_context):
-            return list(responses.results(responses.Same(outcome.hits), outcome.query.offset + 1, build))
-        contexts = self._contexts(outcome) if outcome.query.include_parent_context else {}
+        query, hits = answer.outcome.query, answer.outcome.hits
+        if not (answer.changed or query.include_parent_context):
+            return responses.results(responses.Same(hits), query.offset + 1, mail, explain)
+        contexts: dict[int, Mapping[str, object]] = {}
+        if query.include_parent_context:
+            with self._parts.catalog.read() as reader:
+                for hit in hits:
+                    siblings = reader.chunks_of(hit.document.doc_id)
+                    contexts[hit.chunk.chunk_id] = parent_context(hit.chunk, hit.document, siblings)
         return [
-            build(
+            responses.result(
                 hit,
                 rank,
                 stale=hit.document.doc_id in answer.changed,
                 context=contexts.get(hit.chunk.chunk_id),
+                mail=mail,
+                explain=explain,
             )
-            for rank, hit in enumerate(outcome.hits, outcome.query.offset + 1)
+            for rank, hit in enumerate(hits, query.offset + 1)
         ]
-
-    def _contexts(self, outcome: SearchOutcome) -> dict[int, Mapping[str, object]]:
-        contexts: dict[int, Mapping[str, object]] = {}
-        with self._parts.catalog.read() as reader:
-            for hit in outcome.hits:
-                siblings = reader.chunks_of(hit.document.doc_id)
-                contexts[hit.chunk.chunk_id] = parent_context(hit.chunk, hit.document, siblings)
-        return contexts
 
     def _products(self) -> dict[str, dict[str, int]]:
         """Product → component → documents."""

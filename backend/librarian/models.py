@@ -1,8 +1,4 @@
-"""The data that crosses packages. All are frozen; a stage returns a new value.
-
-Ranks are 1-based, offsets are characters into `Document.text`, lines are 1-based, vectors have unit length,
-durations are milliseconds, dates are ISO 8601 in UTC.
-"""
+"""The data that crosses packages. Ranks and lines are 1-based, offsets are characters, dates ISO 8601 in UTC."""
 
 from __future__ import annotations
 
@@ -468,7 +464,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class RetrieverStatus:
-    """How one leg of a search went."""
+    """How one retriever of a search went."""
 
     status: RetrieverState
     reason: str = ""

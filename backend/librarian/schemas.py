@@ -1,9 +1,6 @@
-"""Every operation once: its name, what it takes and what it returns.
+"""Every operation once: its name, what it takes and what it returns. All interfaces are made from `OPERATIONS`.
 
-MCP tools, REST routes, OpenAPI, the command socket and the methods of `Librarian` are all made from `OPERATIONS`, and
-arguments are validated by these request models only. Request models are lenient about form: `"7"` is 7, `"true"` is
-true, `'["md"]'` and `"md,txt"` are lists, `["md"]` is `"md"` where one value is wanted, names of an enumeration have
-any case, and null or blank means "not given".
+Request models are lenient about form: `"7"` is 7, `'["md"]'` and `"md,txt"` are lists, null or blank is "not given".
 """
 
 from __future__ import annotations
@@ -33,7 +30,7 @@ from pydantic_core import PydanticCustomError
 
 from .errors import CallerError, NotFound, did_you_mean, nearest, one_of, shortened
 from .files.paths import name_of
-from .models import Answerable, Attachment, Further, MatchType, Mode, RetrieverState
+from .models import Answerable, Attachment, Further, MatchType, Mode, Progress, RetrieverStatus
 from .text.sanitizing import visible
 
 DEFAULT_RESULTS: Final = 10  #: where neither the caller nor the settings say
@@ -416,14 +413,18 @@ class RegistryRequest(RequestModel):
     max_results: Positive | None = Field(default=None, description="Of each type", json_schema_extra=_results(3))
 
 
+Project = Annotated[Text | None, Field(description="Only this crawled site or product")]
+Category = Annotated[
+    Text | None, Field(description="Only this category and those below it; a/b where nested (listDoc)")
+]
+
+
 class SiteSearchRequest(RequestModel):
     """Find documents that answer a question, with the sections that match. Read one with loadDoc(slug)."""
 
     query: Question = Field(description="The question", kw_only=False)
-    project: Text | None = Field(default=None, description="Only this crawled site or product")
-    category: Text | None = Field(
-        default=None, description="Only this category and those below it; a/b where nested (listDoc)"
-    )
+    project: Project = None
+    category: Category = None
     limit: Positive | None = Field(default=None, description="Documents", json_schema_extra=_results(5))
 
 
@@ -440,10 +441,8 @@ class SiteDocumentsRequest(RequestModel):
 class SiteListRequest(RequestModel):
     """All documents by category, with what each is about."""
 
-    project: Text | None = Field(default=None, description="Only this crawled site or product")
-    category: Text | None = Field(
-        default=None, description="Only this category and those below it; a/b where nested (listDoc)"
-    )
+    project: Project = None
+    category: Category = None
     content_type: Text | None = Field(default=None, description="guide, api, reference … or .md")
     sort_by: Annotated[SortBy, BeforeValidator(_word)] = "title"
 
@@ -467,11 +466,7 @@ class EvaluateRequest(RequestModel):
 
     queries: Text = ""
     qrels: Text = ""
-    modes: Annotated[Sequence[Mode], Field(min_length=1), BeforeValidator(_words)] = (
-        "keyword",
-        "semantic",
-        "hybrid",
-    )
+    modes: Annotated[Sequence[Mode], Field(min_length=1), BeforeValidator(_words)] = ("keyword", "semantic", "hybrid")
     product: Text | None = None
     own: Flag = False
     llm: Flag = False
@@ -586,12 +581,6 @@ class EmailResult(Result):
     attachments: list[Attachment] = []
     thread_id: str
     message_id: str
-
-
-class RetrieverStatus(ResponseModel):
-    status: RetrieverState
-    reason: str = ""
-    ms: float = 0.0
 
 
 class Retrievers(ResponseModel):
@@ -830,19 +819,6 @@ class SkippedStatus(ResponseModel):
     examples: list[FailureItem] = []
 
 
-class ProgressStatus(ResponseModel):
-    model_config = ConfigDict(from_attributes=True)  # made of a `Progress`
-
-    phase: Literal["idle", "scanning", "reading", "embedding", "learning"] = "idle"
-    files_done: int = 0
-    files_total: int = 0
-    chunks_embedded: int = 0
-    chunks_total: int = 0
-    files_per_s: float = 0.0
-    chunks_per_s: float = 0.0
-    eta_s: float | None = None
-
-
 class StorageStatus(ResponseModel):
     catalog: str
     keyword: str
@@ -873,7 +849,7 @@ class StatusResponse(ResponseModel):
     caches: CachesStatus = CachesStatus()
     features: dict[str, bool] = {}
     watching: bool = False
-    progress: ProgressStatus = ProgressStatus()
+    progress: Progress = Progress("idle")
     failures: FailuresStatus = FailuresStatus()
     skipped: SkippedStatus = SkippedStatus()
     last_indexed_at: str | None = None
@@ -1172,15 +1148,10 @@ _OPERATIONS = (
         "Search the knowledge base",
         KnowledgeRequest,
         KnowledgeResponse,
-        toolset="rag",
+        "rag",
     ),
     Operation(
-        "search_registry",
-        "search_registry",
-        "Search the registry",
-        RegistryRequest,
-        RegistryResponse,
-        toolset="registry",
+        "search_registry", "search_registry", "Search the registry", RegistryRequest, RegistryResponse, "registry"
     ),
     Operation("searchDoc", "search_doc", "Search documents", SiteSearchRequest, SiteSearchResponse, toolset="sites"),
     Operation("loadDoc", "load_doc", "Load documents", SiteDocumentsRequest, SiteDocumentsResponse, toolset="sites"),

@@ -1,14 +1,7 @@
 """Every setting: its type, limits, default, environment variable and description, and how the values are read.
 
-Precedence: configuration file < `.env` < environment < command line. `.env` is read next to the configuration file
-only. Relative paths are relative to the configuration file's folder; those of the command line, and all of them if
-there is no file, to the working directory. `files.config_files` decides which file is read and which files are trusted.
-
-    settings = Settings.load()
-    settings.search.mode                    # "auto"
-    settings.provenance("search.mode")      # value, source, description
-
-The settings page, `.env.example` and the shipped `config.json` are generated from the fields.
+Precedence: configuration file < `.env` next to it < environment < command line. Relative paths are relative to the
+configuration file's folder; those of the command line to the working directory.
 """
 
 from __future__ import annotations
@@ -586,10 +579,7 @@ class Settings(BaseSettings):
         return self.provenance(key, masked=False).value
 
     def provenance(self, key: str, *, masked: bool = True) -> Provenance:
-        """A setting's value and its source: `default`, a file, `environment: NAME` or `command line`.
-
-        Raises `CallerError` with the nearest name if there is no such setting.
-        """
+        """A setting's value and its source. Raises `CallerError` with the nearest name if there is no such setting."""
         key = ALIASES.get(key, key)
         if key not in SETTINGS:
             raise CallerError(f"No setting {key!r}.", hint=_nearest(key))
@@ -608,10 +598,7 @@ class Settings(BaseSettings):
         return source == "command line" or source.endswith(": DOCS_ROOT_PATH")
 
     def destinations(self) -> tuple[tuple[str, str, str], ...]:
-        """Each address that text is sent to: the setting that says so, the host (with its port), and which text.
-
-        An address on this machine is listed, too. What is kept in the index folder isn't sent.
-        """
+        """Each address that text is sent to, even on this machine: setting, host with port, and which text."""
         embeddings, storage = self.embeddings, self.storage
         found = []
         if embeddings.enabled and embeddings.provider != "local":
@@ -632,7 +619,7 @@ class Settings(BaseSettings):
         named = any(source == "command line" or source.startswith("environment: ") for source in sources)
         config_files.require_library(self._configuration, self.index.path, self._loaded["cwd"], named=named)
 
-    def check_listening(self) -> None:
+    def require_safe_bind(self) -> None:
         """Raises `SetupError` if the server would listen beyond this machine without a token."""
         if self.security.token is None and not _is_loopback(self.mcp.host):
             raise SetupError(
@@ -850,10 +837,7 @@ def _parsed(variables: Mapping[str, Given], name: str, kind: type[T]) -> T | Non
 
 
 def _unknown_variables(variables: Mapping[str, Given]) -> Iterator[str]:
-    """A notice for each misspelt variable of the `.env`, and for each unknown one that begins with LIBRARIAN_.
-
-    Other variables of the environment belong to other programs.
-    """
+    """A notice for each misspelt variable of the `.env`, and for each unknown one that begins with LIBRARIAN_."""
     names = sorted({each.env for each in SETTINGS.values() if each.env} | DERIVED_VARIABLES.keys())
     for name, given in variables.items():
         ours = name.startswith(_OUR_PREFIX) and not name.startswith(_NOT_SETTINGS)
@@ -888,10 +872,7 @@ def _resolve_paths(layer: dict[str, Given], folder: Path) -> None:
 
 
 def _guard_destinations(given: MutableMapping[str, Given], found: Configuration) -> list[str]:
-    """Leave out keys that would go to an address that a file which isn't trusted names, and services nobody chose.
-
-    Returns a sentence for each.
-    """
+    """Drop keys for addresses from untrusted files, and services nobody chose; returns a sentence for each."""
     notices = []
     for section in ("llm", "embeddings"):
         key, address = given.get(f"{section}.api_key"), given.get(f"{section}.base_url")
@@ -928,10 +909,7 @@ def _is_users(source: str, found: Configuration) -> bool:
 
 
 def _choose_index(given: MutableMapping[str, Given], found: Configuration, written: object) -> None:
-    """Give documents that command line or environment name an index of their own, if nothing names one.
-
-    `written` is index.path as the configuration file has it.
-    """
+    """Give documents that command line or environment name an index of their own, if nothing names one."""
     root, index = given["docs.root_path"], given["index.path"]
     chosen = config_files.index_by_root(
         found,

@@ -1,7 +1,4 @@
-"""How the interfaces call a synchronous library from an event loop: in a few threads, bounded, and cancellable.
-
-What this isn't: a place for rules about searching. It knows no operation.
-"""
+"""Runs a synchronous library from an event loop: in a few threads, bounded and cancellable."""
 
 from __future__ import annotations
 
@@ -19,15 +16,9 @@ T = TypeVar("T")
 
 
 class Calls:
-    """Threads of our own that all interfaces of a process share, whatever event loop they run in.
+    """Threads that all interfaces of a process share. Of `queue` waiting calls, one more is answered `Busy`.
 
-    Own threads rather than a loop's default pool, because the MCP SDK and file serving use that one, and because a
-    cancelled call keeps its thread until its operation notices: that must count against the limit.
-
-    Args:
-        threads: calls that run at the same time.
-        queue: calls that may wait for a thread; one more is answered `Busy`.
-        timeout_s: after so many seconds a call's deadline ends.
+    Not a loop's default pool, which the MCP SDK uses too: a cancelled call counts until its operation notices.
     """
 
     def __init__(self, threads: int = 4, queue: int = 64, timeout_s: float = 120.0) -> None:
@@ -43,10 +34,7 @@ class Calls:
         return self._pending
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Run `work` in a thread, with a `DEADLINE` that cancelling the awaiting task cancels.
-
-        Raises whatever the work raises, and `Busy` where the queue is full.
-        """
+        """Run `work` in a thread, with a `DEADLINE` that cancelling the awaiting task cancels. Raises `Busy`, too."""
         with self._lock:
             if self._pending >= self._most:
                 raise Busy(

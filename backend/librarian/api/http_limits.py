@@ -1,8 +1,4 @@
-"""Heads of requests, which the application sees only when they are whole: none may be without end, or never end.
-
-uvicorn's parser keeps what it is sent, copying all of it at each piece, and waits for the rest as long as it takes: so
-whoever has no token could fill the memory, or hold every connection that the process may have.
-"""
+"""Limits on request heads: uvicorn collects them without end, so that anyone could fill the memory."""
 
 from __future__ import annotations
 

@@ -23,10 +23,7 @@ MESSAGES = "/messages/"  #: where clients of the SSE transport post
 
 
 class LazyMcpServer:
-    """Serves as the `McpServer` that is made in another thread while `run` already runs; requests wait for it.
-
-    `make` builds the server, given the threads to share with other interfaces. It is called once.
-    """
+    """Serves as the `McpServer` that `make` builds in another thread while `run` already runs; requests wait for it."""
 
     def __init__(self, make: Callable[[Calls], McpServer]) -> None:
         self._make = make

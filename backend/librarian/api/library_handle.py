@@ -1,8 +1,4 @@
-"""A handle on a library that is still being opened: calls wait for it.
-
-The server answers before its stores are read: a client's handshake needs the instructions only, and the last ones are
-kept in the index folder.
-"""
+"""A handle on a library that is still being opened: calls wait, and the instructions of the last start are kept."""
 
 from __future__ import annotations
 

@@ -135,10 +135,7 @@ class Tool:
 def build_tools(
     handle: LibraryHandle, toolsets: Sequence[str] = (), limits: ResultLimits = ResultLimits()
 ) -> tuple[Tool, ...]:
-    """The nine tools of every library, then those of `toolsets`, in an order that never changes.
-
-    Their schemas say how many results `limits` allows. Raises `SetupError` for a toolset that doesn't exist.
-    """
+    """The nine tools of every library, then those of `toolsets`. Raises `SetupError` for an unknown toolset."""
     further = [name for name in TOOLSETS if name != "default"]
     chosen = ["default", *(further if "all" in toolsets else dict.fromkeys(toolsets))]
     if unknown := [name for name in chosen if name not in TOOLSETS]:
@@ -270,11 +267,7 @@ class _Server(Server[Any]):
 
 
 class Handlers:
-    """The methods of MCP over one library; `server` is what transports serve.
-
-    Built on the SDK's low-level `Server`: its decorated functions would ignore unknown arguments, offer their own
-    schemas and list all resources at once.
-    """
+    """The methods of MCP over one library. The SDK's decorators ignore unknown arguments and list everything."""
 
     def __init__(
         self,
@@ -328,10 +321,7 @@ class Handlers:
         return types.ListToolsResult(tools=[_definition(tool) for tool in self._tools.values()])
 
     async def call_tool(self, ctx: Ctx, params: types.CallToolRequestParams) -> dict[str, Any]:
-        """A `CallToolResult` as JSON has it, which the SDK checks: of its own types it would first make such objects.
-
-        Errors that a caller can do something about are results: only those reach the model.
-        """
+        """A `CallToolResult` as JSON. Errors that a caller can correct are results, which reach the model."""
         tool = self._tools.get(params.name)
         if tool is None:
             # by their letters `search_docs` is nearest to `search_emails`: all are named

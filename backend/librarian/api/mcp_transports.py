@@ -1,8 +1,4 @@
-"""The MCP server over one library: Streamable HTTP, the older SSE transport, and JSON lines.
-
-Every transport serves the same object, in both protocol eras (with a handshake up to 2025-11-25, without one since
-2026-07-28). HTTP is stateless: a client survives a restart and no session can leak.
-"""
+"""The MCP server over one library: stateless Streamable HTTP, the older SSE transport, and JSON lines."""
 
 from __future__ import annotations
 
@@ -45,15 +41,7 @@ LONGEST_LINE = 4 * 1024 * 1024  #: bytes; the SDK's limit for a request over HTT
 class McpServer(Handlers):
     """All of MCP for one process. Use it inside `async with server.run():`, once.
 
-    Args:
-        library: what answers.
-        toolsets: names of further sets of tools, see `schemas.TOOLSETS`.
-        limits: how many results the settings allow, which the tools' schemas say.
-        calls: threads shared with other interfaces; own ones by default.
-        version: Librarian's version, told to clients.
-        title: the name that people are shown, which tells one library from another.
-        most_streams: open `/sse` streams; one more is answered 503.
-        on_call: told the name and version of the client that calls a tool, in the event loop.
+    `most_streams` limits open `/sse` streams. `on_call` gets name and version of the client that calls a tool.
     """
 
     def __init__(

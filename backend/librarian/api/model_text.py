@@ -1,8 +1,4 @@
-"""Answers as text that a model reads: complete, compact, within a budget.
-
-Some hosts show a model only this half, so all that matters for the next step is in it: what to cite, what to read on,
-what was degraded. Empty fields are left out.
-"""
+"""Answers as complete, compact text, as some hosts show a model nothing else. Empty fields are left out."""
 
 from __future__ import annotations
 
@@ -284,10 +280,7 @@ def _email_head(item: EmailResult) -> str:
 
 
 def _contexts(results: Sequence[Result]) -> list[str]:
-    """What stands around each passage, in at most `_CONTEXT` bytes; empty for results without.
-
-    What is named of a document stands with the first of its passages.
-    """
+    """What stands around each passage, in at most `_CONTEXT` bytes; a document is described with its first passage."""
     described, contexts = set[str](), []
     for item in results:
         about = item.parent_context
@@ -306,10 +299,7 @@ def _context(context: ParentContext, limit: int, *, with_document: bool) -> str:
         ("Summary", context.summary),
         ("Headings", "; ".join(context.headings)),
     )
-    parts = [
-        *(document if with_document else ()),
-        *((name, part.text) for name, part in around if part is not None),
-    ]
+    parts = [*(document if with_document else ()), *((name, part.text) for name, part in around if part is not None)]
     parts = [(name, text) for name, text in parts if text.strip()][: limit // (_LEAST_PART + 12)]
     lines: list[str] = []
     for position, (name, text) in enumerate(parts):

@@ -1,7 +1,4 @@
-"""Prompts that a person picks in a host: an answer with citations, a comparison of versions, a thread in short.
-
-Each brings the passages along, so that it works in hosts that offer prompts but no tools.
-"""
+"""Prompts that a person picks in a host. Each includes its passages, so that it works without tools."""
 
 from __future__ import annotations
 

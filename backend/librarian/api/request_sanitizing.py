@@ -1,7 +1,4 @@
-"""What clients post or write, before the SDK reads it: mended where that is plain, refused in words where it isn't.
-
-The SDK answers batches with its validator's notes, other mistakes with bare text, and half an emoji with a parse error.
-"""
+"""Repairs or refuses what clients send before the SDK reads it: the SDK's own errors are hard to understand."""
 
 from __future__ import annotations
 
@@ -96,10 +93,7 @@ def arguments(given: object) -> object:
 
 
 class RequestSanitizer:
-    """An ASGI application of the SDK that takes JSON-RPC messages by POST.
-
-    `plain` answers in one piece of JSON: it gets what is asked by those who take no stream, as scripts do.
-    """
+    """An ASGI application for JSON-RPC messages by POST; `plain` answers those who take no stream, in one piece."""
 
     def __init__(self, app: ASGIApp, *, plain: ASGIApp | None = None) -> None:
         self._app = app

@@ -282,10 +282,7 @@ def _parameters(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 async def arguments_of(request: Request) -> dict[str, object]:
-    """Arguments of a request: the JSON body of a POST, else the query string (`q` is `query`).
-
-    Raises `CallerError` for a body that isn't a JSON object, and for an argument in both or twice.
-    """
+    """Arguments of a request: the JSON body of a POST, else the query string. Raises `CallerError` for wrong ones."""
     if "q" in request.query_params and "query" in request.query_params:
         raise CallerError("The question is given twice, as q and as query.", hint="Give it once.")
     values: dict[str, list[str]] = {}

@@ -1,7 +1,4 @@
-"""Who may come in over HTTP: Host, Origin and Sec-Fetch-Site, token, size and rate limits, headers of the answer.
-
-Pure ASGI, for streams pass through it. What this isn't: TLS, or accounts.
-"""
+"""Checks requests: Host, Origin and Sec-Fetch-Site, token, size and rate. Pure ASGI, as streams pass through it."""
 
 from __future__ import annotations
 

@@ -79,10 +79,7 @@ class Target:
     def ask(
         self, operation: str, *, on_progress: OnProgress | None = None, timeout: float | None = None, **given: Any
     ) -> Any:
-        """The response of the index's daemon, which is started if there is none. None isn't passed on.
-
-        Neither settings nor arrays are loaded for this: what a short command costs is its start.
-        """
+        """The response of the index's daemon, which is started if there is none. Loads no settings, to start fast."""
         from ..daemon import client, discovery
 
         found = discovery.find(config=self.config, root=self.root, index=self.index)
@@ -104,6 +101,13 @@ class Target:
             write_json(answer)
         else:
             render(Page(), answer)
+
+    def print(self, answer: Mapping[str, Any], text: str) -> None:
+        """Write an answer as JSON, or a text in its place."""
+        if self.as_json:
+            write_json(answer)
+        else:
+            sys.stdout.write(f"{text}\n")
 
 
 class _BareFlags:
@@ -185,10 +189,7 @@ class Application(typer.Typer):
     ) -> Callable[[F], F]:
         """Register a command. `takes_query`: its `question` may hold words that begin with a dash."""
         register = super().command(
-            name,
-            cls=_QueryCommand if takes_query else _Command,
-            epilog=f"Example: {example}",
-            rich_help_panel=panel,
+            name, cls=_QueryCommand if takes_query else _Command, epilog=f"Example: {example}", rich_help_panel=panel
         )
 
         def add(function: F) -> F:

@@ -1,7 +1,4 @@
-"""How each MCP host is told about Librarian, and the careful change of its configuration file.
-
-Other entries stay as they are, a file that changes is kept beside it as `.backup`, and doing it twice changes nothing.
-"""
+"""How each MCP host is told about Librarian. Other entries of its file stay, and a changed file has a backup."""
 
 from __future__ import annotations
 
@@ -193,8 +190,7 @@ def _changed_toml(host: Host, server: Server, text: str) -> str:
         return text
     table = rf"{host.section}\.{server.name}"
     ours = re.compile(
-        rf"^[ \t]*\[{table}(?:\.[^\]]*)?\][^\n]*\n?(?:(?![ \t]*\[)[^\n]*(?:\n|\Z))*?(?=^[ \t]*\[|\Z)",
-        re.M,
+        rf"^[ \t]*\[{table}(?:\.[^\]]*)?\][^\n]*\n?(?:(?![ \t]*\[)[^\n]*(?:\n|\Z))*?(?=^[ \t]*\[|\Z)", re.M
     )
     rest = ours.sub("", text).rstrip("\n")
     after = (f"{rest}\n\n" if rest else "") + _toml_table(host, server.name, entry)

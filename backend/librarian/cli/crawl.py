@@ -62,7 +62,7 @@ def crawl(
         summarize=None if dry_run or remove else summarizer_of(settings),
     )
     if remove:
-        _remove(settings, project, as_json=target.as_json)
+        _remove(settings, project, target)
         return
     names = [project] if project else list(projects(settings.index.path)) if refresh and not url else []
     if not names:
@@ -86,7 +86,7 @@ def crawl(
     raise typer.Exit(UNREADABLE if any(answer.get("errors") for answer in answers) else 0)
 
 
-def _remove(settings: Settings, project: str | None, *, as_json: bool) -> None:
+def _remove(settings: Settings, project: str | None, target: Target) -> None:
     from ..crawling import pages as page_files
     from ..crawling.pages import remove_project
 
@@ -94,14 +94,9 @@ def _remove(settings: Settings, project: str | None, *, as_json: bool) -> None:
         raise CallerError("--remove needs --project.", hint="It names the project that goes.")
     root = settings.docs.root_path
     count = remove_project(root, settings.index.path, project)
-    if as_json:
-        write_json({"project": project, "removed": count})
-    else:
-        removed = f"{project}: {counted(count, 'page')} removed"
-        rest = (
-            "; files that weren't crawled are still there" if (root / page_files.project_name(project)).exists() else ""
-        )
-        Page().line((removed, "bold"), rest)
+    left = (root / page_files.project_name(project)).exists()
+    rest = "; files that weren't crawled are still there" if left else ""
+    target.print({"project": project, "removed": count}, f"{project}: {counted(count, 'page')} removed{rest}")
 
 
 def _embedding_model(settings: Settings) -> dict[str, Any]:
@@ -121,14 +116,7 @@ def _embedding_model(settings: Settings) -> dict[str, Any]:
 
 
 def _one(
-    url: str,
-    project: str,
-    settings: Settings,
-    options: CrawlOptions,
-    *,
-    dry_run: bool,
-    quiet: bool,
-    alone: bool,
+    url: str, project: str, settings: Settings, options: CrawlOptions, *, dry_run: bool, quiet: bool, alone: bool
 ) -> dict[str, Any]:
     """Crawls one project. Of several (not `alone`), one whose site is away doesn't keep the others from their turn."""
     from ..crawling.crawler import Crawler
@@ -141,14 +129,7 @@ def _one(
         line.show(progress.done / max(progress.done + progress.queued, 1), text, int(time.monotonic() / EVERY_S))
 
     with ProgressLine(quiet=quiet) as line:
-        crawler = Crawler(
-            url,
-            project,
-            settings.docs.root_path,
-            settings.index.path,
-            options,
-            on_progress=show,
-        )
+        crawler = Crawler(url, project, settings.docs.root_path, settings.index.path, options, on_progress=show)
         try:
             return asdict(crawler.plan() if dry_run else crawler.run())
         except Unavailable as error:

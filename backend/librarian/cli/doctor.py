@@ -8,13 +8,12 @@ import shutil
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from ..daemon.sockets import holder
-from ..files.paths import working_directory
+from ..files.paths import size_of, working_directory
 from ..settings import Settings
 from .connect import HOSTS, callers, configured
 
@@ -104,16 +103,8 @@ def _former_stores(settings: Settings) -> Iterator[Check]:
         folder = settings.index.path / name
         if not any(folder.glob(sign)) or (used is not None and used.resolve().is_relative_to(folder.resolve())):
             continue
-        detail = f"{folder} ({_megabytes(folder):,.1f} MB) is a vector store that the settings no longer name"
+        detail = f"{folder} ({size_of(folder) / 1e6:,.1f} MB) is a vector store that the settings no longer name"
         yield Check("index", "note", detail, "Once the server runs with these settings it may be deleted.")
-
-
-def _megabytes(folder: Path) -> float:
-    size = 0
-    for path in folder.rglob("*"):
-        with suppress(OSError):  # gone while counting
-            size += path.stat().st_size if path.is_file() else 0
-    return size / 1e6
 
 
 def _model(settings: Settings) -> Check:

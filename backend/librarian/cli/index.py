@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import re
 import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -20,17 +23,32 @@ from . import rendering
 from .application import KEEP, MEASURE, SET_UP, Application, OnProgress, Target, app
 from .output import Page, ProgressLine, write_json
 
+USUAL_QUESTIONS = (
+    "installation",
+    "how do I change the configuration",
+    "error when starting the server",
+    "connect a client",
+    "authentication with a token",
+    "what is the default port",
+    "upgrade to a new version",
+    "environment variables",
+    "performance tuning",
+    "which formats are supported",
+)
+"""Asked where no questions are given: what people look for in any documentation."""
 
-def _complete_host(incomplete: str) -> list[str]:
-    from .connect import HOSTS
-
-    return [name for name in HOSTS if name.startswith(incomplete)]
+_PLAIN = frozenset({"keyword", "semantic"})  #: modes in which no language model is asked
 
 
-def _complete_setting(incomplete: str) -> list[str]:
-    from ..settings import SETTINGS
+def _completing(module: str, names: str) -> Callable[[str], list[str]]:
+    """Completes an argument with what `names` of a module of this package holds or returns."""
 
-    return [key for key in SETTINGS if key.startswith(incomplete)]
+    def complete(incomplete: str) -> list[str]:
+        found: Any = getattr(import_module(f"librarian.{module}"), names)
+        every: Iterable[str] = found() if callable(found) else found
+        return [name for name in every if name.startswith(incomplete)]
+
+    return complete
 
 
 def _comma_separated(words: str) -> list[str]:
@@ -67,7 +85,7 @@ def serve(
         more = f", {' and '.join(given)} having no effect" if given else ""
         sys.stderr.write(f"Note: mcp.transport is stdio: MCP is spoken over stdin and stdout alone{more}.\n")
         stdio(target)
-    settings.check_listening()
+    settings.require_safe_bind()
     raise typer.Exit(import_module("librarian.daemon.serve").serve(settings, out=sys.stdout, as_json=target.as_json))
 
 
@@ -105,10 +123,7 @@ def index(
 
 
 @app.command(example="librarian check --repair", panel=KEEP)
-def check(
-    target: Target,
-    repair: Annotated[bool, typer.Option("--repair", help="Mend what differs.")] = False,
-) -> None:
+def check(target: Target, repair: Annotated[bool, typer.Option("--repair", help="Mend what differs.")] = False) -> None:
     """Hold catalog, keyword index, vectors and folder against each other. Exit code 78 where they differ."""
     answer = target.ask("check", repair=repair)
     target.write(answer, rendering.check)
@@ -155,11 +170,57 @@ def bench(
     llm: Annotated[bool, typer.Option("--llm", help="Have the language model rewrite the questions.")] = False,
 ) -> None:
     """Measure how long searches take on this machine, in the daemon and all in all."""
-    from .bench import measure, read_questions
-
-    questions = read_questions(queries) if queries else None
-    answer = measure(target, modes=_comma_separated(modes), rounds=rounds, questions=questions, llm=llm)
+    questions = _questions(queries) if queries else None
+    answer = _times(target, modes=_comma_separated(modes), rounds=rounds, questions=questions, llm=llm)
     target.write(answer, rendering.evaluation)
+
+
+def _times(
+    target: Target, *, modes: Sequence[str], rounds: int, questions: Sequence[str] | None = None, llm: bool = False
+) -> dict[str, Any]:
+    """Median and 95th percentile in ms by mode, without cached answers, `inside` the daemon and `outside`."""
+    from ..evaluation.metrics import percentile
+
+    asked = questions or USUAL_QUESTIONS
+    if not modes:
+        raise CallerError("--modes is empty.", hint="Name at least one, for example keyword,hybrid.")
+    found: dict[str, Any] = {}
+    others: Counter[str] = Counter()
+    for mode in modes:
+        target.ask("bench", query=asked[0], mode=mode, llm=llm)
+        inside, outside = [], []
+        for _ in range(rounds):
+            target.ask("clear_search_cache")
+            for question in asked:
+                before = time.perf_counter()
+                answer = target.ask("bench", query=question, mode=mode, llm=llm)
+                if answer["mode"] != mode != "auto":
+                    others[f"{mode}: answered in mode {answer['mode']}"] += 1
+                if answer.get("cache") is None:
+                    outside.append((time.perf_counter() - before) * 1000)
+                    inside.append(float(answer["took_ms"]))
+        found[mode] = {"searches": len(inside)} | {
+            f"{place_name} {name} ms": round(percentile(times, share), 2)
+            for place_name, times in (("inside", inside), ("outside", outside))
+            for name, share in (("p50", 0.5), ("p95", 0.95))
+        }
+    listed = [f"{what} ({count} of {len(asked) * rounds} searches)" for what, count in others.items()]
+    if not llm and not _PLAIN.issuperset(modes) and target.ask("get_index_status")["llm"]["enabled"]:
+        listed.append("the language model was asked nothing: --llm has it rewrite the questions, as it does others")
+    return {"modes": found, "notes": [f"{len(asked)} questions, {rounds} rounds each", *listed]}
+
+
+def _questions(path: Path) -> list[str]:
+    """The questions of a file, one a line. Raises `CallerError` where it can't be read or holds none."""
+    try:
+        questions = [line.strip() for line in path.read_text("utf-8-sig").split("\n") if line.strip()]
+    except OSError as error:
+        raise CallerError(f"Can't read {path}: {error.strerror}.", hint="Check --queries.") from error
+    except UnicodeDecodeError as error:
+        raise CallerError(f"Can't read {path}: {error}.", hint="Write it as UTF-8 text.") from error
+    if not questions:
+        raise CallerError(f"{path} holds no question.", hint="Write one a line, or leave --queries out.")
+    return questions
 
 
 @app.command(example="librarian gaps --limit 20", panel=MEASURE)
@@ -201,7 +262,7 @@ def connect(
         str,
         typer.Argument(
             help="claude-desktop, claude-code, cursor, vscode, codex or gemini.",
-            autocompletion=_complete_host,
+            autocompletion=_completing("cli.connect", "HOSTS"),
             show_default=False,
         ),
     ] = "",
@@ -231,16 +292,12 @@ def connect(
     path = chosen.path(Path.home(), working_directory())
     text = connect.snippet(chosen, server)
     backup = connect.write(chosen, server, path) if write else None
-    if target.as_json:
-        answer = {"host": host, "path": str(path), "snippet": text, "written": write}
-        write_json(answer | {"backup": str(backup) if backup else None})
-    elif write:
-        saved = f" (what was there: {backup})" if backup else ""
-        sys.stdout.write(
-            f"{path} names Librarian now{'' if name == connect.NAME else f' as {name}'}{saved}. {chosen.after}\n"
-        )
-    else:
-        sys.stdout.write(text)
+    answer = {"host": host, "path": str(path), "snippet": text, "written": write}
+    answer["backup"] = str(backup) if backup else None
+    saved = f" (what was there: {backup})" if backup else ""
+    named = "" if name == connect.NAME else f" as {name}"
+    target.print(answer, f"{path} names Librarian now{named}{saved}. {chosen.after}" if write else text.rstrip("\n"))
+    if not (write or target.as_json):
         sys.stderr.write(f"\nThis belongs into {path}; --write puts it there. {chosen.after}\n")
 
 
@@ -248,7 +305,8 @@ def connect(
 def config_command(
     target: Target,
     key: Annotated[
-        str | None, typer.Argument(help="One setting, such as search.mode.", autocompletion=_complete_setting)
+        str | None,
+        typer.Argument(help="One setting, such as search.mode.", autocompletion=_completing("settings", "SETTINGS")),
     ] = None,
 ) -> None:
     """Show settings: the value in force, where it comes from, and what it means."""
@@ -290,13 +348,10 @@ def trust(
     """
     cwd = working_directory()
     file = config_files.config_file_in(config_files.absolute(place or Path(), cwd))
-    page = Page(sys.stdout)
     if revoke:
         known = config_files.distrust(file)
-        if target.as_json:
-            write_json({"file": str(file), "trusted": False})
-        else:
-            page.line(f"{file} is no longer trusted." if known else f"{file} was not trusted.")
+        text = f"{file} is no longer trusted." if known else f"{file} was not trusted."
+        target.print({"file": str(file), "trusted": False}, text)
         return
     known = config_files.is_trusted(file)
     config_files.trust(file)  # first: only a trusted file may name everything
@@ -309,6 +364,7 @@ def trust(
     if target.as_json:
         write_json({"file": str(file), "trusted": True, "settings": settings})
         return
+    page = Page()
     page.line(f"{file} is trusted as it is now. It sets:")
     for key, value in settings.items():
         page.line(f"{key} = {json.dumps(value, ensure_ascii=False, default=str)}", indent=3)
@@ -327,17 +383,14 @@ models_app = Application(no_args_is_help=True, help="Fetch, list and choose embe
 app.add_typer(models_app, name="models", rich_help_panel=SET_UP)
 
 
-def _complete_model(incomplete: str) -> list[str]:
-    from ..embeddings.model_table import known
-
-    return [name for name in known() if name.startswith(incomplete)]
-
-
 @models_app.command(example="librarian models fetch all-MiniLM-L6-v2")
 def fetch(
     target: Target,
     name: Annotated[
-        str | None, typer.Argument(help="Else the one of embeddings.model.", autocompletion=_complete_model)
+        str | None,
+        typer.Argument(
+            help="Else the one of embeddings.model.", autocompletion=_completing("embeddings.model_table", "known")
+        ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing where it is there already.")] = False,
 ) -> None:
@@ -355,10 +408,7 @@ def fetch(
         folder = store.ensure(wanted)
     elif quiet:
         return
-    if target.as_json:
-        write_json({"name": wanted, "folder": str(folder)})
-    else:
-        sys.stdout.write(f"{wanted} is in {folder}\n")
+    target.print({"name": wanted, "folder": str(folder)}, f"{wanted} is in {folder}")
 
 
 @models_app.command("list", example="librarian models list")
@@ -384,7 +434,12 @@ def list_models(target: Target) -> None:
 @models_app.command(example="librarian models use all-MiniLM-L6-v2")
 def use(
     target: Target,
-    name: Annotated[str, typer.Argument(help="The model that embeds from now on.", autocompletion=_complete_model)],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="The model that embeds from now on.", autocompletion=_completing("embeddings.model_table", "known")
+        ),
+    ],
 ) -> None:
     """Fetch a model and name it in the configuration file. Old vectors answer until the new ones are there."""
     from ..embeddings.model_files import ModelStore
@@ -402,7 +457,4 @@ def use(
     write_value(path, "embeddings", "model", name)
     if (winner := settings.again().provenance("embeddings.model")).source != str(path):
         sys.stderr.write(f"Note: {winner.source} says {winner.value!r} and beats the file; take it away.\n")
-    if target.as_json:
-        write_json({"name": name, "config": str(path)})
-    else:
-        sys.stdout.write(f"{path}: embeddings.model is {name}\n")
+    target.print({"name": name, "config": str(path)}, f"{path}: embeddings.model is {name}")

@@ -1,11 +1,4 @@
-"""The command line: the `librarian` command.
-
-`main` turns errors into exit codes; the commands themselves are in the other modules of this package. A host's bridge
-(`librarian stdio`) takes a short cut here, so that it costs no more than the standard library.
-
-Exit codes: 0 done · 1 nothing found · 2 the caller's mistake · 3 done with unreadable files · 70 a bug · 78 set-up ·
-130 interrupted.
-"""
+"""The `librarian` command: turns errors into exit codes (`errors`), and starts a host's bridge without the rest."""
 
 from __future__ import annotations
 

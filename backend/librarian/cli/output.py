@@ -1,7 +1,4 @@
-"""What a command writes: styled by rich on a terminal, plain lines in a pipe, JSON for programs.
-
-rich is imported only where a terminal is there to see it.
-"""
+"""What a command writes: styled by rich on a terminal, plain lines in a pipe, JSON for programs."""
 
 from __future__ import annotations
 

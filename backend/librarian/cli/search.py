@@ -151,8 +151,7 @@ def analyze(
 
 @app.command(example="librarian products kubernetes", panel=ASK)
 def products(
-    target: Target,
-    product: Annotated[str | None, typer.Argument(help="List the components of this product.")] = None,
+    target: Target, product: Annotated[str | None, typer.Argument(help="List the components of this product.")] = None
 ) -> None:
     """List products, or the components of one."""
     operation = "list_components" if product else "list_products"

@@ -97,7 +97,7 @@ def _serve(settings: Settings, *, http: bool, out: TextIO | None, as_json: bool)
     index = settings.index.path
     listener = None
     if http:
-        settings.check_listening()
+        settings.require_safe_bind()
         if url := served_at(index, settings.docs.root_path):
             _say(out, places(settings, url) if as_json else f"Librarian is already serving at {url}")
             return 0
@@ -404,7 +404,7 @@ def reload(settings: Settings, app: Any | None, *, begun: Settings) -> Settings:
     try:
         now = settings.again()
         if app is not None:
-            now.check_listening()
+            now.require_safe_bind()
         changed = {key for key in SETTINGS if settings.value(key) != now.value(key)}
         waiting = {key for key in SETTINGS if begun.value(key) != now.value(key)} - AT_ONCE
         logging_setup.configure(now)

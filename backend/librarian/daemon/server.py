@@ -14,6 +14,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Final
@@ -314,7 +315,7 @@ def command_api(library_handle: LibraryHandle) -> Handle:
         def repeat() -> None:
             while not done.wait(_PROGRESS_S):
                 if (library := library_handle.library) is not None:
-                    report(library.status().progress.model_dump(mode="json"))
+                    report(asdict(library.status().progress))
 
         reporting = Thread(target=repeat, name="progress", daemon=True)
         if name == "refresh":

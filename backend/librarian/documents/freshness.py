@@ -1,7 +1,4 @@
-"""Answers held against the files: what is gone isn't shown, what has changed is marked, and both are looked at soon.
-
-While the folder of documents itself isn't there, nothing counts as gone.
-"""
+"""Checks answers against the files: deleted ones are left out and changed ones marked, unless the root is missing."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def _common(request: SearchRequest | EmailSearchRequest, settings: Settings) -> 
 
 
 def log(outcome: SearchOutcome, slow_ms: float) -> None:
-    """Write down a search; with `slow_ms` above 0, one that took as long with the time of its legs."""
+    """Write down a search; with `slow_ms` above 0, one that took as long with the times of its retrievers."""
     slow = 0 < slow_ms <= outcome.took_ms
     if not slow and not logger.isEnabledFor(logging.DEBUG):
         return

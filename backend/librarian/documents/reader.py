@@ -16,20 +16,21 @@ from ..models import Document, Further, Heading, Hit, StoredChunk, StoredDocumen
 from ..schemas import WHOLE_DOCUMENT_TOKENS
 from ..storage.base import CatalogReader
 from ..text.sanitizing import visible
-from . import addresses, responses
+from . import addresses
 
 OUTLINE = 100  #: headings that every part of a document comes with; of more, a part has those that concern it
 SECTIONS = 60  #: of a long document's outline
 BEGINNING = 2000  #: characters that a long document begins with
 HEAD_TOKENS = 40  #: of what stands above a document's text
+_OF_DOCUMENT = (
+    *("file_path", "title", "product", "component", "doc_type", "tags", "language", "encoding", "last_modified"),
+    "email",
+)
 AHEAD = 40  #: of these, sections that follow behind the part
 
 
 def document_at(reader: CatalogReader, file_path: str) -> StoredDocument:
-    """The document of a path, of a link's spelling of it, or of a file's name that it alone has.
-
-    Raises `NotFound` with the nearest where there is none, and with the reason where the file was left out.
-    """
+    """The document of a path, a link's spelling of it or a unique file name. Raises `NotFound` with the nearest."""
     spelled = file_path.replace("\\", "/")  # on Windows; elsewhere a name may hold one
     decoded = name_of(unquote(spelled)).replace("\x00", "\ufffd")  # as links of pages write blanks
     for spelling in dict.fromkeys((file_path, spelled, decoded)):
@@ -292,41 +293,27 @@ def read(
     end = max(first, first + len(taken) - 1)
     whole = first == 1 == column and not (section or anchor or chunk or line_end)
     shown = document.headings if whole else outline(document.headings, first, end)
-    return schemas.DocumentResponse(
-        file_path=document.file_path,
-        title=document.title,
-        product=document.product,
-        component=document.component,
-        doc_type=document.doc_type,
-        tags=list(document.tags),
-        language=document.language,
-        encoding=document.encoding,
-        headings=[
-            schemas.HeadingItem(level=heading.level, text=heading.text, line=heading.line, page=heading.page)
-            for heading in shown
-        ],
-        heading_count=len(document.headings),
-        section=part.name,
-        notes=[f"No heading is exactly {shortened(section)}: this is {shortened(part.name)}."] if part.loosely else [],
-        tokens=tokens_in(len(document.text)),
-        content="\n".join(taken),
-        line_start=first,
-        line_end=end,
-        truncated=end < last or next_column is not None,
-        next_line=end + 1 if end < last else None,
-        next_column=next_column,
-        last_modified=document.last_modified,
-        indexed_at=stored.indexed_at.replace("+00:00", "Z"),
-        stale=stale,
-        email=responses.headers(document.email) if document.email else None,
-    )
+    fields = {name: getattr(document, name) for name in _OF_DOCUMENT} | {
+        "headings": shown,
+        "heading_count": len(document.headings),
+        "section": part.name,
+        "tokens": tokens_in(len(document.text)),
+        "content": "\n".join(taken),
+        "line_start": first,
+        "line_end": end,
+        "truncated": end < last or next_column is not None,
+        "next_line": end + 1 if end < last else None,
+        "next_column": next_column,
+        "indexed_at": stored.indexed_at.replace("+00:00", "Z"),
+        "stale": stale,
+    }
+    if part.loosely:
+        fields["notes"] = [f"No heading is exactly {shortened(section)}: this is {shortened(part.name)}."]
+    return schemas.DocumentResponse.model_validate(fields, from_attributes=True)
 
 
 def beginning(stored: StoredDocument, whole: schemas.DocumentResponse) -> schemas.DocumentResponse:
-    """A document as it is where it is short, otherwise its outline and the lines that it begins with.
-
-    `whole` is what `read` gives of all of it.
-    """
+    """A short document as it is (`whole`, from `read`), a longer one as outline and first lines."""
     text = stored.document.text
     if whole.tokens <= WHOLE_DOCUMENT_TOKENS:
         return whole
@@ -414,10 +401,7 @@ def _column_of(chunk: StoredChunk, text: str, length: int, max_chars: int) -> in
 
 
 def _cut(lines: Sequence[str], column: int, max_chars: int) -> tuple[list[str], int | None]:
-    """As many of the lines as have up to `max_chars` characters (0: all), the first from `column` on.
-
-    At least one; where that is longer by itself, with the column from which it goes on.
-    """
+    """Lines of up to `max_chars` characters (0: all), at least one, and the column where a line that is cut goes on."""
     taken: list[str] = []
     left = max_chars
     for line in lines:
@@ -461,10 +445,7 @@ def _part(document: Document, count: int, section: str | None, anchor: str | Non
 def _narrowed(file_path: str, count: int, part: _Part, line_start: int | None, line_end: int | None) -> tuple[int, int]:
     """First and last of the wanted lines within a part. Raises `CallerError` where there are none."""
     if line_start is not None and line_start > count:
-        raise CallerError(
-            f"line_start is {line_start}; {file_path!r} has {count} lines.",
-            hint=f"Use 1 to {count}.",
-        )
+        raise CallerError(f"line_start is {line_start}; {file_path!r} has {count} lines.", hint=f"Use 1 to {count}.")
     if line_start is not None and line_end is not None and line_end < line_start:
         raise CallerError(f"line_end {line_end} lies before line_start {line_start}.", hint="Swap them.")
     first, last, name, _ = part

@@ -13,6 +13,7 @@ from typing import Any
 from .. import schemas
 from ..embeddings.base import LazyModel
 from ..errors import LibrarianError, did_you_mean
+from ..files.paths import size_of
 from ..models import Count, Failure, Progress
 from ..settings import Settings
 from .dependencies import Dependencies
@@ -40,10 +41,7 @@ class StatusReport:
             found.append(f"catalog: {damage}")
         if damage := self._parts.keyword_index.damage:
             found.append(f"keyword: {damage}")
-        parts: dict[str, LazyModel[Any] | None] = {
-            "embeddings": self._parts.embedder,
-            "rerank": self._parts.reranker,
-        }
+        parts: dict[str, LazyModel[Any] | None] = {"embeddings": self._parts.embedder, "rerank": self._parts.reranker}
         for part, model in parts.items():
             if model is not None and model.error() and not any(item.startswith(f"{part}: ") for item in found):
                 found.append(f"{part}: {model.error()}")
@@ -124,7 +122,7 @@ class StatusReport:
                 },
                 "features": _features(settings),
                 "watching": self._parts.indexing.watching,
-                "progress": schemas.ProgressStatus.model_validate(progress),
+                "progress": progress,
                 "failures": {"total": len(failed), "items": unreadable(failed[:FAILURES_SHOWN])},
                 "skipped": skipped(failures),
                 "last_indexed_at": _iso(self._parts.indexing.last_indexed_at),
@@ -178,12 +176,7 @@ class StatusReport:
         """Bytes below the index folder, counted at most twice a minute."""
         when, size = self._disk
         if time.monotonic() - when >= _DISK_EVERY_S:
-            size = 0
-            for path in folder.rglob("*"):
-                try:
-                    size += path.stat().st_size if path.is_file() else 0
-                except OSError:
-                    continue  # gone while counting: a merge or checkpoint removed it
+            size = size_of(folder)
             self._disk = (time.monotonic(), size)
         return size
 

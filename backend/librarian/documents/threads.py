@@ -63,19 +63,10 @@ def conversation(
 
 def _mail(document: Document) -> schemas.ThreadEmail:
     email = _headers(document)
+    named = {name: getattr(email, name) for name in ("subject", "sender", "to", "cc", "date", "message_id")}
     body, quoted = _folded(document)
-    return schemas.ThreadEmail(
-        subject=email.subject,
-        sender=email.sender,
-        to=list(email.to),
-        cc=list(email.cc),
-        date=email.date,
-        message_id=email.message_id,
-        body=body,
-        quoted=quoted,
-        attachments=list(email.attachments),
-        file_path=document.file_path,
-    )
+    own = {"body": body, "quoted": quoted, "attachments": email.attachments, "file_path": document.file_path}
+    return schemas.ThreadEmail.model_validate(named | own)
 
 
 def _headers(document: Document) -> Email:

@@ -163,3 +163,12 @@ def too_long(path: Path) -> str:
     """How many bytes the path has too many, in words; empty where it is short enough."""
     length = len(os.fsencode(os.path.realpath(path)))
     return f"its path has {length} bytes, and SQLite takes {LONGEST}" if length > LONGEST else ""
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of all files below a folder."""
+    size = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):  # gone while counting: a merge or checkpoint removed it
+            size += path.stat().st_size if path.is_file() else 0
+    return size

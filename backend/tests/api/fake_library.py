@@ -8,7 +8,7 @@ from typing import Any
 
 from librarian import schemas
 from librarian.errors import CallerError, NotFound
-from librarian.models import DEADLINE, Attachment
+from librarian.models import DEADLINE, Attachment, Progress
 from librarian.schemas import KnowledgeResponse, RegistryResponse, ServerItem
 
 DOCUMENTS = {
@@ -220,7 +220,7 @@ class FakeLibrary:
             embeddings=schemas.EmbeddingsStatus(enabled=False),
             failures=schemas.FailuresStatus(total=1, items=[schemas.FailureItem(path="ray/x.docx", reason="damaged")]),
             skipped=schemas.SkippedStatus(total=1, by_reason={"binary": 1}),
-            progress=schemas.ProgressStatus(phase="embedding", chunks_total=4, eta_s=2),
+            progress=Progress(phase="embedding", chunks_total=4, eta_s=2),
             features={"watching": True},
             caches=schemas.CachesStatus(exact=schemas.CacheStatus(entries=2, hits=3, misses=4)),
             index_path="/index",

@@ -18,12 +18,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from librarian.cli import bench, main
+from librarian.cli import main
 from librarian.daemon import client
 from librarian.daemon.client_log import ClientLog
 from librarian.embeddings import model_files
 from librarian.embeddings.model_table import known
 from librarian.errors import SetupError
+from librarian.evaluation.metrics import percentile
 from librarian.files.config_files import parse_json, with_value
 
 
@@ -355,6 +356,6 @@ def test_serve_refuses_to_be_reached_without_a_token(
 
 
 def test_percentiles_are_interpolated() -> None:
-    assert bench.percentile([], 0.5) == 0
-    assert bench.percentile([3.0, 1.0, 2.0, 4.0], 0.5) == 2.5
-    assert bench.percentile([5.0], 0.95) == 5.0
+    assert percentile([], 0.5) == 0
+    assert percentile([3.0, 1.0, 2.0, 4.0], 0.5) == 2.5
+    assert percentile([5.0], 0.95) == 5.0

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -47,7 +47,7 @@ def test_learning_is_a_phase_of_its_own(library: Librarian) -> None:
     status = learning.status()
     assert (status.status, status.progress.phase, learning.health().status) == ("indexing", "learning", "indexing")
     assert "Now learning" in render(status)
-    assert progress_line(status.progress.model_dump()).startswith("learning: ")
+    assert progress_line(asdict(status.progress)).startswith("learning: ")
     lesson.left = False
     status = learning.status()
     assert (status.status, status.progress.phase, learning.health().status) == ("ready", "idle", "ok")

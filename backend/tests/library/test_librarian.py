@@ -16,7 +16,7 @@ from librarian.bootstrap import build
 from librarian.daemon import client
 from librarian.daemon.client import Library
 from librarian.daemon.discovery import find
-from librarian.documents import resources
+from librarian.documents import listing
 from librarian.errors import CallerError, NotFound, SetupError
 from librarian.library import Librarian
 from librarian.schemas import OPERATIONS
@@ -506,7 +506,7 @@ def test_long_product_names_leave_the_rules_in_the_instructions(tmp_path: Path) 
 def test_pages_of_resources_tile_the_library(library: Librarian, monkeypatch: pytest.MonkeyPatch) -> None:
     every, _ = library.resources()
     for size in (len(every) - 1, len(every), 2):
-        monkeypatch.setattr(resources, "RESOURCES_PER_PAGE", size)
+        monkeypatch.setattr(listing, "RESOURCES_PER_PAGE", size)
         found, cursor = library.resources()
         while cursor is not None:
             page, cursor = library.resources(cursor)

@@ -19,7 +19,7 @@ from librarian.api.library_handle import LibraryHandle
 from librarian.api.mcp import build_tools, links_of
 from librarian.api.model_text import render
 from librarian.errors import SetupError
-from librarian.models import Attachment
+from librarian.models import Attachment, Progress
 from librarian.schemas import TOOLSETS, ResultLimits, output_schema
 from tests.api.fake_library import FakeLibrary, result, search_answer
 
@@ -219,11 +219,9 @@ def test_the_text_half_says_why_another_mode_ran() -> None:
 def test_the_text_half_tells_of_work_only_what_is_known() -> None:
     status = FakeLibrary().status()
     assert "\nNow embedding: 0 of 4 passages embedded, 2 s left\n" in render(status) + "\n"
-    begun = status.model_copy(update={"progress": schemas.ProgressStatus(phase="embedding")})
+    begun = status.model_copy(update={"progress": Progress(phase="embedding")})
     assert "\nNow embedding\n" in render(begun) + "\n"
-    reading = status.model_copy(
-        update={"progress": schemas.ProgressStatus(phase="reading", files_done=1, files_total=3)}
-    )
+    reading = status.model_copy(update={"progress": Progress(phase="reading", files_done=1, files_total=3)})
     assert "\nNow reading: 1 of 3 files\n" in render(reading) + "\n"
 
 

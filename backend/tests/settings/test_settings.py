@@ -523,9 +523,9 @@ def test_listening_beyond_this_machine_needs_a_token(host: str, token: str | Non
     settings = load(mcp__host=host, security__token=token)
     if refused:
         with pytest.raises(SetupError, match="MCP_AUTH_TOKEN"):
-            settings.check_listening()
+            settings.require_safe_bind()
     else:
-        settings.check_listening()
+        settings.require_safe_bind()
 
 
 def test_a_secret_is_read_without_the_blanks_around_it_and_an_empty_one_is_none(load: Load) -> None:
