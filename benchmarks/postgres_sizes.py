@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=300)
     given = parser.parse_args()
     rng = np.random.default_rng(3)
-    vocabulary = np.array(
+    terms = np.array(
         ["".join(chr(97 + int(c)) for c in rng.integers(0, 26, rng.integers(3, 11))) for _ in range(20_000)]
     )
     server = Server()
@@ -52,7 +52,7 @@ def main() -> None:
         before = busy(server)
         for start in range(0, given.documents, 256):
             batch = range(start, min(start + 256, given.documents))
-            _put(batch, rng, vocabulary, catalog, lexical, archive, store)
+            _put(batch, rng, terms, catalog, lexical, archive, store)
         lexical.commit(1)
         seconds = busy(server) - before
         with database.connection() as connection:
@@ -87,13 +87,13 @@ def main() -> None:
 def _put(
     numbers: range,
     rng: np.random.Generator,
-    vocabulary: Words,
+    terms: Words,
     catalog: Catalog,
     lexical: PostgresKeywordIndex,
     archive: EmbeddingCache,
     store: PgVectorStore,
 ) -> None:
-    results = [_document(number, rng, vocabulary) for number in numbers]
+    results = [_document(number, rng, terms) for number in numbers]
     hashes: dict[int, list[str]] = {}
     for result, stored in zip(results, catalog.put(results), strict=True):
         rows = zip(stored.chunk_ids, result.entries, strict=True)
@@ -106,9 +106,9 @@ def _put(
     catalog.mark_embedded(MODEL, hashes)
 
 
-def _document(number: int, rng: np.random.Generator, vocabulary: Words) -> ReadResult:
-    places = np.minimum(rng.zipf(1.2, PASSAGES * WORDS), len(vocabulary)) - 1
-    passages = [" ".join(vocabulary[places[n * WORDS : (n + 1) * WORDS]]) for n in range(PASSAGES)]
+def _document(number: int, rng: np.random.Generator, terms: Words) -> ReadResult:
+    places = np.minimum(rng.zipf(1.2, PASSAGES * WORDS), len(terms)) - 1
+    passages = [" ".join(terms[places[n * WORDS : (n + 1) * WORDS]]) for n in range(PASSAGES)]
     text = "\n".join(passages)
     document = Document(f"product/api/{number}.md", "product", "api", "document", ".md", f"Page {number}", text)
     document = replace(document, size=len(text), mtime_ns=1, content_hash=f"{number:064}")

@@ -39,7 +39,7 @@ from ..schemas import (
     input_schema,
     output_schema,
 )
-from ..text.sanitizing import escaped, fenced, inline, visible
+from ..text.sanitizing import escaped, inline, visible, wrap_untrusted
 from .calls import Calls
 from .library_handle import LibraryHandle
 from .model_text import cleaned, remarks, render, rest_of
@@ -336,7 +336,7 @@ class Handlers:
             outcome, structured = "ok", answer.structured
         except LibrarianError as error:
             outcome = error.code
-            return _result(fenced("error", str(error)))
+            return _result(wrap_untrusted("error", str(error)))
         except Exception:
             logger.exception("%s failed", params.name)
             return _result(
@@ -515,9 +515,11 @@ class Handlers:
         try:
             return await self._calls.run(work)
         except NotFound as error:
-            raise MCPError(types.INVALID_PARAMS, fenced("error", str(error)), {"uri": uri} if uri else None) from error
+            raise MCPError(
+                types.INVALID_PARAMS, wrap_untrusted("error", str(error)), {"uri": uri} if uri else None
+            ) from error
         except LibrarianError as error:
-            raise MCPError(types.INVALID_PARAMS, fenced("error", str(error))) from error
+            raise MCPError(types.INVALID_PARAMS, wrap_untrusted("error", str(error))) from error
 
 
 def _on_one_page(params: types.PaginatedRequestParams | None) -> None:

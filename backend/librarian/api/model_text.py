@@ -31,13 +31,13 @@ from ..schemas import (
     ThreadResponse,
 )
 from ..search.suggestions import no_mention
-from ..text.sanitizing import escaped_json, fenced, hides, inline, quoted, visible_within
+from ..text.sanitizing import escaped_json, has_control_characters, inline, quoted, visible_within, wrap_untrusted
 
 
 def documents(answer: SiteDocumentsResponse) -> str:
     """Title, category, sources and date, summary, sections; several documents with a rule between them."""
     parts = [_document(item, answer.include_sections, answer.include_metadata) for item in answer.documents]
-    return fenced("documents", "\n\n---\n\n".join(parts))
+    return wrap_untrusted("documents", "\n\n---\n\n".join(parts))
 
 
 def _document(item: SiteDocument, sections: bool, metadata: bool) -> str:
@@ -59,7 +59,7 @@ def _document(item: SiteDocument, sections: bool, metadata: bool) -> str:
 def found(answer: SiteSearchResponse) -> str:
     """Documents with the sections that match."""
     if not answer.results:
-        nearest = fenced("documents", "\n".join(answer.suggestions)) if answer.suggestions else ""
+        nearest = wrap_untrusted("documents", "\n".join(answer.suggestions)) if answer.suggestions else ""
         return "\n".join(filter(None, [f"Nothing found for {inline(repr(answer.query))}.", nearest]))
     parts = []
     for place, item in enumerate(answer.results, 1):
@@ -73,7 +73,7 @@ def found(answer: SiteSearchResponse) -> str:
             lines.append(f"- {match.section_title} ({match.section_id}, {match.relevance_score:.2f}): {snippet[:300]}")
         parts.append("\n".join(line for line in lines if line))
     degraded = [f"Degraded: {inline(reason)}" for reason in answer.degraded]
-    return "\n\n".join([*degraded, fenced("passages", "\n\n".join(parts))])
+    return "\n\n".join([*degraded, wrap_untrusted("passages", "\n\n".join(parts))])
 
 
 def listed(answer: SiteListResponse) -> str:
@@ -87,7 +87,7 @@ def listed(answer: SiteListResponse) -> str:
             )
         parts.append("\n".join(lines))
     head = counted(answer.total_documents, "document")
-    return "\n\n".join([head, fenced("documents", "\n\n".join(parts))]) if parts else head
+    return "\n\n".join([head, wrap_untrusted("documents", "\n\n".join(parts))]) if parts else head
 
 
 T = TypeVar("T", bound=ResponseModel)
@@ -100,7 +100,7 @@ _LEAST_PART, _MOST_PART = 24, 240  #: bytes of one line of context; a shorter on
 
 def cleaned(answer: T) -> T:
     """`answer` without hidden characters in any of its strings: done before a text is made of it and fenced."""
-    if not hides(answer.model_dump_json()):
+    if not has_control_characters(answer.model_dump_json()):
         return answer
     return type(answer).model_validate(visible_within(answer.model_dump(mode="json")))
 
@@ -141,7 +141,7 @@ def render(answer: ResponseModel) -> str:
 
 def _names(lines: Sequence[str]) -> list[str]:
     """A list of names as data; nothing where there are none."""
-    return [fenced("names", "\n".join(lines))] if lines else []
+    return [wrap_untrusted("names", "\n".join(lines))] if lines else []
 
 
 def _search(answer: SearchResponse | EmailSearchResponse) -> str:
@@ -152,7 +152,7 @@ def _search(answer: SearchResponse | EmailSearchResponse) -> str:
     tails = [_tail(item) for item in results]
     snippets = [item.snippet for item in results]
     blocks = ["\n".join(filter(None, parts)) for parts in zip(heads, contexts, snippets, tails, strict=True)]
-    shown = fenced("passages", "\n\n".join(blocks)) if blocks else ""
+    shown = wrap_untrusted("passages", "\n\n".join(blocks)) if blocks else ""
     return "\n\n".join(part for part in (head, shown, _foot(answer)) if part)
 
 
@@ -211,7 +211,7 @@ def _foot(answer: SearchResponse | EmailSearchResponse) -> str:
     lines += [f"Note: {inline(note)}" for note in answer.notes]
     lines += [f"Suggestion: {inline(item.text)}" for item in answer.suggestions if item.kind != "document"]
     if named := [inline(item.text) for item in answer.suggestions if item.kind == "document"]:  # by words of its own
-        lines.append(fenced("documents", "\n".join(named)))
+        lines.append(wrap_untrusted("documents", "\n".join(named)))
     return "\n".join(lines)
 
 
@@ -355,7 +355,7 @@ def document(answer: DocumentResponse) -> str:
             if len(answer.headings) < answer.heading_count:
                 which = f"Of {answer.heading_count} headings the next sections"
             inside += ["", f"{which}: {named}{last}"]
-    return "\n".join([fenced("document", "\n".join(inside)), *foot])
+    return "\n".join([wrap_untrusted("document", "\n".join(inside)), *foot])
 
 
 def _outline(answer: DocumentResponse) -> list[str]:
@@ -407,7 +407,7 @@ def thread(answer: ThreadResponse) -> str:
             lines.append(f"[{counted(len(mail.quoted), 'quoted passage')} left out]")
     more = f"[{answer.total - last} more. Go on with get_email_thread, offset={last}.]"
     foot = [] if answer.next_offset is None else ["", more]
-    return "\n".join([head, fenced("thread", "\n".join(lines)), *foot])
+    return "\n".join([head, wrap_untrusted("thread", "\n".join(lines)), *foot])
 
 
 def _status(answer: StatusResponse) -> str:
@@ -448,7 +448,7 @@ def _status(answer: StatusResponse) -> str:
         lines.append(f"Skipped files: {answer.skipped.total} ({reasons})")
         noted += [f"Skipped: {inline(item.path)}" for item in answer.skipped.examples[:5]]
     noted += [f"Note: {inline(note)}" for note in answer.notes]
-    return "\n".join([*lines, *([fenced("notes", "\n".join(noted))] if noted else [])])
+    return "\n".join([*lines, *([wrap_untrusted("notes", "\n".join(noted))] if noted else [])])
 
 
 def _analysis(answer: AnalyzeResponse) -> str:
@@ -465,7 +465,7 @@ def _analysis(answer: AnalyzeResponse) -> str:
         for one in why.retrievers:
             place = f"rank {one.rank}" if one.rank is not None else "not found"
             places.append(f"- {one.retriever}: {place}" + (f" ({inline(one.reason)})" if one.reason else ""))
-        lines.append(fenced("notes", "\n".join(places)))
+        lines.append(wrap_untrusted("notes", "\n".join(places)))
     return "\n".join(lines)
 
 

@@ -486,12 +486,12 @@ class Crawler:
 
     def _keep(self, url: str, page: WebPage, fetched: Fetched, depth: int) -> None:
         """Write a page, unless it is none, may not be kept or is a duplicate."""
-        is_page = not page.problem.startswith("not a page")
-        if page.problem and is_page and self._has_file(url):
-            self._fail(url, self._state.records[url], page.problem, keep=True)
-        elif page.problem or not page.indexable:
-            error = page.problem or "noindex or a mere redirect"
-            if "JavaScript" in page.problem:
+        is_page = not page.error.startswith("not a page")
+        if page.error and is_page and self._has_file(url):
+            self._fail(url, self._state.records[url], page.error, keep=True)
+        elif page.error or not page.indexable:
+            error = page.error or "noindex or a mere redirect"
+            if "JavaScript" in page.error:
                 self._report.javascript.append(url)
             elif is_page:
                 self._report.skip(url, error)

@@ -22,13 +22,13 @@ logger = logging.getLogger(__name__)
 
 FEW_WORDS = 15  #: a page with fewer, but with scripts, shows its text only to a browser that runs them
 FEW_BELOW_TITLE = 3  #: of such a page that has its title as a heading, which only a server writes there
-KEPT = 0.9  #: share of the extracted words, and of the page's headings, that the element must hold, with all code
+COVERED = 0.9  #: share of the extracted words, and of the page's headings, that the element must hold, with all code
 LINKED = 0.6  #: share of a menu's words that are links, at least
 LEAST_LINKS = 3  #: of a menu
 _CONTAINERS = frozenset({"div", "section", "table", "tbody", "tr", "td", "center", "font", "form"})
 _BOXES = frozenset({"div", "ul", "ol", "table", "center"})
 _UNSEEN = frozenset({"script", "style", "noscript", "template"})
-_AWAY = ".//a[@href][not(starts-with(@href, '#'))]"  #: links that don't stay within the page
+_UNAVAILABLE = ".//a[@href][not(starts-with(@href, '#'))]"  #: links that don't stay within the page
 _MARKED = (
     "self::h1 or self::h2 or self::h3 or self::h4 or self::h5 or self::h6 or self::pre or self::div[@class='title']"
 )
@@ -66,7 +66,7 @@ class WebPage:
     markdown_url: str = ""  #: the same page as Markdown, where it offers that
     indexable: bool = True
     follow: bool = True
-    problem: str = ""
+    error: str = ""
 
 
 def as_page(fetched: Fetched) -> WebPage:
@@ -78,18 +78,18 @@ def as_page(fetched: Fetched) -> WebPage:
         text = decoded(fetched.body, fetched.charset).replace("\r\n", "\n")
         text = pages.without_front_matter(text).strip()
         title = pages.title_of(text, fetched.url)
-        return WebPage(title, f"{text}\n" if text else "", indexable=indexable, problem="" if text else "no text")
+        return WebPage(title, f"{text}\n" if text else "", indexable=indexable, error="" if text else "no text")
     if kind in _HTML or is_html:
         page = read_page(fetched.body, fetched.url, fetched.charset)
         return replace(page, indexable=page.indexable and indexable, follow=page.follow and follow)
-    return WebPage("", "", problem=f"not a page: {kind}")
+    return WebPage("", "", error=f"not a page: {kind}")
 
 
 def read_page(body: bytes, url: str, charset: str = "") -> WebPage:
     """Reads HTML. Never raises: what isn't HTML becomes a page with a problem."""
     root = html_tree(decoded(body, charset))
     if root is None:
-        return WebPage("", "", problem="no text")
+        return WebPage("", "", error="no text")
     base = urls.normalised(next(iter(root.xpath("//base/@href")), ""), url) or url
     meta = {
         (tag.get("name") or tag.get("property") or "").lower(): tag.get("content") or "" for tag in root.iter("meta")
@@ -103,14 +103,14 @@ def read_page(body: bytes, url: str, charset: str = "") -> WebPage:
     markdown = f"{builder.text}\n"
     words, named = len(_WORD.findall(markdown)), len(_WORD.findall(title))
     served = words - named >= FEW_BELOW_TITLE and any(heading.level == 1 for heading in builder.headings)
-    problem = ""
+    error = ""
     if not words:
-        problem = "no text"
+        error = "no text"
     if words < FEW_WORDS and named * 2 + 3 > words - 3 and not served and not refresh and root.xpath("//script"):
-        problem = "empty without JavaScript"
+        error = "empty without JavaScript"
     return WebPage(
         title=title,
-        markdown="" if problem else markdown,
+        markdown="" if error else markdown,
         canonical=_linked(root, "canonical", base),
         description=" ".join((meta.get("description") or meta.get("og:description") or "").split()),
         keywords=tuple(word for part in meta.get("keywords", "").split(",") if (word := part.strip())),
@@ -119,7 +119,7 @@ def read_page(body: bytes, url: str, charset: str = "") -> WebPage:
         markdown_url=_linked(root, "alternate", base, "text/markdown"),
         indexable=indexable and not refresh,
         follow=follow,
-        problem="" if refresh else problem,
+        error="" if refresh else error,
     )
 
 
@@ -183,7 +183,11 @@ def main_element(body: _Element) -> _Element:
     """The innermost container that holds the page's text; `body` itself where no text stands out."""
     wanted = Counter(_WORD.findall(_extracted(body)))
     marks = f".//*[{_MARKED}]"
-    enough, most, code = KEPT * wanted.total(), KEPT * len(body.xpath(marks)), len(body.xpath(".//pre"))
+    enough, most, code = (
+        COVERED * wanted.total(),
+        COVERED * len(body.xpath(marks)),
+        len(body.xpath(".//pre")),
+    )
     best: _Element = body
     while wanted:
         inner = next(
@@ -240,13 +244,13 @@ def _is_menu(element: _Element) -> bool:
     marks = element.xpath(f".//*[{_MARKED}]")
     if element.tag not in _BOXES or any(mark.tag != "h1" or not _is_link(mark) for mark in marks):
         return False
-    links = element.xpath(_AWAY)
+    links = element.xpath(_UNAVAILABLE)
     return len(links) >= LEAST_LINKS and sum(map(_count, links)) >= LINKED * _count(element)
 
 
 def _is_link(heading: _Element) -> bool:
     """Whether a heading is nothing but a link to another page, as a site's name is."""
-    return any(_shown(link) == _shown(heading) for link in heading.xpath(_AWAY))
+    return any(_shown(link) == _shown(heading) for link in heading.xpath(_UNAVAILABLE))
 
 
 def _shown(element: _Element) -> str:

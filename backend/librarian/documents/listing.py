@@ -22,7 +22,7 @@ from ..models import (
     StoredDocument,
 )
 from ..storage.base import Catalog, CatalogReader
-from ..text.sanitizing import fenced, inline
+from ..text.sanitizing import inline, wrap_untrusted
 from . import addresses
 
 SNIPPET = 400  #: characters of a mail's beginning that are shown
@@ -79,7 +79,7 @@ def facets(catalog: Catalog, type_: str) -> schemas.FacetsResponse:
     if type_ not in ("documents", "emails"):
         raise CallerError(f"type {shortened(type_)} is unknown.", hint="Use documents or emails.")
     columns = catalog.columns()
-    found = columns.tally("document" if type_ == "documents" else "email")
+    found = columns.file_counts("document" if type_ == "documents" else "email")
     return schemas.FacetsResponse(
         type="documents" if type_ == "documents" else "emails",
         total=found.documents,
@@ -189,7 +189,7 @@ def _listed(names: Sequence[str], products: Mapping[str, Mapping[str, int]], rem
         lines.append(line)
         remaining -= len(line) + 1
     more = f"\nand {len(names) - len(lines)} more: list_products names them." if len(names) > len(lines) else ""
-    return fenced("names", "\n".join(lines)) + more
+    return wrap_untrusted("names", "\n".join(lines)) + more
 
 
 def _names(reader: CatalogReader, kind: str, value: str, context: Mapping[str, str]) -> list[str]:

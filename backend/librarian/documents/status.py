@@ -152,7 +152,7 @@ class StatusReport:
         main = next(iter(columns.languages()), "")
         if not main or loaded.spec.knows(main):
             return []
-        counts = Counter(columns.tally("document").languages) + Counter(columns.tally("email").languages)
+        counts = Counter(columns.file_counts("document").languages) + Counter(columns.file_counts("email").languages)
         if 2 * counts[main] <= counts.total():  # the most frequent of many isn't most of them
             return []
         return [

@@ -41,7 +41,7 @@ class Cut:
     """Cut (prefix, text) pairs into windows. `number` tells tasks over equal passages apart."""
 
     number: int
-    passages: tuple[tuple[str, str], ...]
+    chunks: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class EmbedderHands:
             case Identify():
                 return Identity(self._embedder.fingerprint, self._embedder.spec.dimension)
             case Cut():
-                return [self._embedder.windows(prefix, text) for prefix, text in task.passages]
+                return [self._embedder.windows(prefix, text) for prefix, text in task.chunks]
             case Embed():
                 return self._embedder.embed_chunks(task.texts)
 
@@ -124,7 +124,7 @@ class Filling:
         self,
         catalog: Catalog,
         archive: EmbeddingCache,
-        shelf: VectorSync,
+        vector_sync: VectorSync,
         pool: Callable[[], EmbedderPool],
         *,
         writing: AbstractContextManager[object],
@@ -140,7 +140,7 @@ class Filling:
         """
         self._catalog = catalog
         self._archive = archive
-        self._shelf = shelf
+        self._vector_sync = vector_sync
         self._pool = pool
         self._writing = writing
         self._fault = fault
@@ -197,10 +197,10 @@ class Filling:
         vectors = self._archive.get(model, list(texts))
         waiting = {chunk_id: {window.hash for window in cut} - vectors.keys() for chunk_id, cut in windows.items()}
         users: dict[str, list[int]] = {}
-        for chunk_id, lacking in waiting.items():
-            for digest in lacking:
+        for chunk_id, pending_chunks in waiting.items():
+            for digest in pending_chunks:
                 users.setdefault(digest, []).append(chunk_id)
-        ready = [chunk_id for chunk_id, lacking in waiting.items() if not lacking]
+        ready = [chunk_id for chunk_id, pending_chunks in waiting.items() if not pending_chunks]
         self._shelve(model, ready, windows, vectors, doc_of)
         missing = sorted(users, key=lambda digest: (-len(texts[digest]), digest))
         for hashes, matrix in self._embed([(digest, texts[digest]) for digest in missing], users):
@@ -232,7 +232,7 @@ class Filling:
             return
         hashes = {chunk_id: [window.hash for window in windows[chunk_id]] for chunk_id in chunk_ids}
         with self._writing:
-            self._shelf.put(model, hashes, vectors, doc_of)
+            self._vector_sync.put(model, hashes, vectors, doc_of)
         self._rate.done += len(chunk_ids)
         self._rate.per_s = self._rate.done / max(time.monotonic() - self._started, 1e-3)
         self._progress(self._rate)
@@ -240,9 +240,9 @@ class Filling:
     # -- in the children -------------------------------------------------------------------------------------------
 
     def _cut(self, pending: Sequence[tuple[StoredChunk, str]]) -> Iterator[tuple[list[int], list[list[Window]]]]:
-        passages = [(chunk.chunk_id, (prefix, paths_alone(chunk.chunk.text))) for chunk, prefix in pending]
+        chunks = [(chunk.chunk_id, (prefix, paths_alone(chunk.chunk.text))) for chunk, prefix in pending]
         for part, answer in self._in_parts(
-            passages, _CUT_AT_ONCE, lambda part: Cut(part[0][0], tuple(row for _, row in part))
+            chunks, _CUT_AT_ONCE, lambda part: Cut(part[0][0], tuple(row for _, row in part))
         ):
             if isinstance(answer, BaseException):
                 self._unfit[part[0][0]] = str(answer)

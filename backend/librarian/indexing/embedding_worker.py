@@ -33,12 +33,12 @@ class VectorWork:
         self,
         catalog: Catalog,
         archive: EmbeddingCache,
-        shelf: VectorSync,
+        vector_sync: VectorSync,
         models: ModelsInUse,
         embedder: Callable[[], Embedder] | None,
         *,
         children: Children,
-        problems: dict[str, str],
+        errors: dict[str, str],
         writing: AbstractContextManager[object],
         fault: Callable[[str], None],
         observe: Observer,
@@ -46,11 +46,11 @@ class VectorWork:
     ) -> None:
         self._catalog = catalog
         self._archive = archive
-        self._shelf = shelf
+        self._vector_sync = vector_sync
         self._models = models
         self._embedder = embedder
         self._children = children
-        self._problems = problems
+        self._errors = errors
         self._writing = writing
         self._fault = fault
         self._observe = observe
@@ -71,7 +71,7 @@ class VectorWork:
         except Unavailable as error:
             if stopped():
                 return 0, False
-            self._problems[EMBEDDINGS] = str(error)
+            self._errors[EMBEDDINGS] = str(error)
             raise
 
     def retry(self) -> None:
@@ -84,7 +84,7 @@ class VectorWork:
         filling = Filling(
             self._catalog,
             self._archive,
-            self._shelf,
+            self._vector_sync,
             lambda: self._children.embedding(embedder),
             writing=self._writing,
             fault=self._fault,
@@ -93,22 +93,22 @@ class VectorWork:
             unfit=self.unfit,
         )
         model = self._models.current(
-            filling.identify, self._writing, lambda stored: bool(self._catalog.lacking(stored, 1))
+            filling.identify, self._writing, lambda stored: bool(self._catalog.pending_chunks(stored, 1))
         )
         done = filling.run(model)
         if stopped():
             return done, False
-        left = set(self._catalog.lacking(model, len(self.unfit) + 1)) - self.unfit.keys()
+        left = set(self._catalog.pending_chunks(model, len(self.unfit) + 1)) - self.unfit.keys()
         if not left:
             with self._writing:
-                self._models.retire_previous()
+                self._models.drop_previous()
         if done:
             self._observe("embedded", chunks=done, windows=filling.embedded)
             self._tidy(model, filling.embedded)
         self.elsewhere = bool(left)
-        self._problems.pop(EMBEDDINGS, None)
+        self._errors.pop(EMBEDDINGS, None)
         if reasons := list(self.unfit.values()):
-            self._problems[EMBEDDINGS] = (
+            self._errors[EMBEDDINGS] = (
                 f"{len(reasons):,} passages can't be embedded ({reasons[0]}); keyword search finds them."
             )
         return done, True
@@ -118,5 +118,5 @@ class VectorWork:
         self._untidy[model] = self._untidy.get(model, 0) + embedded
         if self._untidy[model] >= _TIDY_AFTER:
             with self._writing:
-                self._archive.prune(model, self._shelf.hashes(model))
+                self._archive.prune(model, self._vector_sync.hashes(model))
             self._untidy[model] = 0

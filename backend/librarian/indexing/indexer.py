@@ -131,7 +131,7 @@ class FileIndexer:
             self._models,
             embedder,
             children=self._children,
-            problems=self._errors,
+            errors=self._errors,
             writing=self._writing,
             fault=fault,
             observe=lambda event, **fields: None,

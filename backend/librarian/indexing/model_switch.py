@@ -24,10 +24,10 @@ _ALL = (_KEY, _PREVIOUS, _PREVIOUS_KEY, _MODEL)
 class ModelsInUse:
     """Kept in the catalog's meta. `key` names what would be loaded; the fingerprint is only known once it is."""
 
-    def __init__(self, catalog: Catalog, shelf: VectorSync, key: str) -> None:
+    def __init__(self, catalog: Catalog, vector_sync: VectorSync, key: str) -> None:
         self._key = key
         self._catalog = catalog
-        self._shelf = shelf
+        self._vector_sync = vector_sync
         self._identified = False
 
     @staticmethod
@@ -82,10 +82,10 @@ class ModelsInUse:
             self._catalog.set_meta(_KEY, self._key)
         return model
 
-    def retire_previous(self) -> None:
+    def drop_previous(self) -> None:
         """The current model is complete: the one before is no longer needed."""
         if previous := self._meta(_PREVIOUS):
-            self._shelf.clear(previous)
+            self._vector_sync.clear(previous)
             self._catalog.set_meta(_PREVIOUS, "")
             self._catalog.set_meta(_PREVIOUS_KEY, "")
             self._use()
@@ -94,11 +94,11 @@ class ModelsInUse:
         complete = self._meta(_PREVIOUS) or stored
         key = self._meta(_PREVIOUS_KEY) if self._meta(_PREVIOUS) else self._meta(_KEY)
         if stored and stored != complete:  # was never finished
-            self._shelf.clear(stored)
+            self._vector_sync.clear(stored)
         if complete == model:
             complete = ""
         else:  # whatever lies in its stores was made for another catalog
-            self._shelf.clear(model)
+            self._vector_sync.clear(model)
         if complete:
             logger.info("the embedding model has changed: passages are embedded again with %s", model)
         self._catalog.set_meta(_PREVIOUS_KEY, key if complete else "")
@@ -107,7 +107,7 @@ class ModelsInUse:
         self._use()
 
     def _use(self) -> None:
-        self._shelf.use(self.fingerprints())
+        self._vector_sync.use(self.fingerprints())
 
     def _held(self) -> dict[str, str]:
         with self._catalog.read() as reader:

@@ -189,8 +189,8 @@ class IndexScheduler:
     def errors(self) -> list[str]:
         """`part: sentence` of everything that doesn't work now."""
         found = [f"index: {self._start_error}"] if self._start_error else []
-        if self._leader is not None and self._leader.problem:
-            found.append(f"database: {self._leader.problem}")
+        if self._leader is not None and self._leader.error:
+            found.append(f"database: {self._leader.error}")
         if not self._leads:
             return found
         errors = self.indexer.errors()

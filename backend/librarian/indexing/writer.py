@@ -310,7 +310,7 @@ def examine_lexical(catalog: Catalog, lexical: KeywordIndex) -> KeywordHits:
     held: Mapping[int, int] = {}
     if not damage:
         try:
-            held = lexical.tally()
+            held = lexical.file_counts()
         except Exception:
             if not lexical.damage:
                 raise

@@ -438,24 +438,24 @@ class HtmlParser:
         text = decoded.text[front.end :]
         root = html_tree(_TEMPLATE.sub("", text) if front.end else text)
         given = plain(str(front.values.get("title") or ""))
-        manuscript = _written(root, text)
-        first = manuscript.headings[0].text if manuscript.headings else ""
+        builder = _written(root, text)
+        first = builder.headings[0].text if builder.headings else ""
         title = given or without_site(title_tag(root), first)
-        if manuscript.is_empty and not title and decoded.text.strip():
+        if builder.is_empty and not title and decoded.text.strip():
             raise SourceError(
                 f"'{source.file_path}' holds no text that a reader would see.",
                 hint="If the page is drawn by a script, save it as shown by a browser.",
                 reason="no_text",
             )
-        if manuscript.is_empty:
-            manuscript.paragraph(title)
-        document = manuscript.document(
+        if builder.is_empty:
+            builder.paragraph(title)
+        document = builder.document(
             source,
             source.extension,
             title=title,
             tags=tags_of(front.values) or _keywords(root),
             modified=parse_date(_meta(root, "dcterms.modified", "article:modified_time", "last-modified")),
-            is_better=bool(given) or _are_parts(manuscript.headings),
+            is_better=bool(given) or _are_parts(builder.headings),
         )
         document = replace(
             document,
@@ -467,26 +467,26 @@ class HtmlParser:
             reason = "sent on" if is_sent_on(root) else "search results" if is_for_search(root) else ""
             if reason:
                 document = replace(document, excluded=(Excluded(0, len(document.text), reason),))
-        return _told(document, front) if front.end else document
+        return _described(document, front) if front.end else document
 
 
 def _written(root: _Element | None, text: str) -> DocumentBuilder:
     """The main text of a page, or all of it where that is nothing; of one too deep for a tree what stands in `text`
     between its tags."""
-    manuscript = DocumentBuilder()
+    builder = DocumentBuilder()
     if root is not None:
         main = main_of(root)
         around = around_text(root, title_tag(root))
-        HtmlPage(manuscript, around=around).write(root if main is None else main)
-        if manuscript.is_empty:
-            HtmlPage(manuscript, strict=False).write(root)
-    if manuscript.is_empty and (root is None or not "".join(root.itertext()).strip()):
+        HtmlPage(builder, around=around).write(root if main is None else main)
+        if builder.is_empty:
+            HtmlPage(builder, strict=False).write(root)
+    if builder.is_empty and (root is None or not "".join(root.itertext()).strip()):
         for words in _TAGS.split(text):
-            manuscript.paragraph(html.unescape(words))
-    return manuscript
+            builder.paragraph(html.unescape(words))
+    return builder
 
 
-def _told(document: Document, front: FrontMatter) -> Document:
+def _described(document: Document, front: FrontMatter) -> Document:
     """With what the front matter says, which site generators take off a page."""
     values = front.values
     dated = any(key in values for key in DATE_KEYS)

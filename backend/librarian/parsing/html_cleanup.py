@@ -93,15 +93,15 @@ def _contents(root: _Element) -> set[_Element]:
         elif key and not _is_of_heading(element):
             waiting.setdefault(key, []).append(element)
     found: set[_Element] = set()
-    judged: dict[_Element, bool] = {}
+    rated: dict[_Element, bool] = {}
     for link in matched:
         box, outer = None, link.getparent()
         for _ in range(2 * _HIGHEST):
             if outer is None or outer in found or outer.tag in _WHOLE or outer.tag in _CELLS:
                 break
-            if outer not in judged:
-                judged[outer] = len(judged) < _MOST_LINKS and _holds_only(outer, matched)
-            if not judged[outer]:
+            if outer not in rated:
+                rated[outer] = len(rated) < _MOST_LINKS and _holds_only(outer, matched)
+            if not rated[outer]:
                 break
             box, outer = outer, outer.getparent()
         if box is not None and sum(inner in matched for inner in box.iter("a")) > 1:
@@ -184,20 +184,20 @@ def without_site(title: str, first: str) -> str:
 def _name_of_site(root: _Element, title: str) -> _Element | None:
     """A heading above the page's own that says what the title ends with, or above one that says the whole title."""
     headings = list(islice(root.iter("h1", "h2"), 20))
-    told = " ".join(title.split()).casefold()
-    if len(headings) < 2 or headings[0].tag != "h1" or not told:
+    names = " ".join(title.split()).casefold()
+    if len(headings) < 2 or headings[0].tag != "h1" or not names:
         return None
     first, *others = [_heading(heading) for heading in headings]
-    if not first or told == first:
+    if not first or names == first:
         return None
-    if headings[1].tag == "h2" and others[0] == told:
+    if headings[1].tag == "h2" and others[0] == names:
         return headings[0]
-    if not told.endswith(first):
+    if not names.endswith(first):
         return None
     link = headings[0].find(".//a[@href]")  # to the site's first page
     is_link = link is not None and not link.get("href", "#").startswith("#")
     others = [other for other in others if other and other != first]
-    own = any(told.startswith(other) for other in others)
+    own = any(names.startswith(other) for other in others)
     return headings[0] if own or (is_link and sum(h.tag == "h1" for h in headings) > 1) else None
 
 
@@ -271,7 +271,7 @@ _AROUND_NAMES = frozenset(
 #: Names of links around a text in some generators, and in others of its boxes (DocBook's tips, Sphinx's asides).
 _AROUND_IF_LINKS = frozenset({"sidebar", "related", "menu", "path", "page-header", "global-nav"})
 _SOURCE = frozenset({"src", "srclink"})  #: classes of links to sources, by rustdoc and gi-docgen
-_BESIDE_SOURCE = frozenset({"rightside", "out-of-band"})
+_NEXT_TO_SOURCE = frozenset({"rightside", "out-of-band"})
 _PROMPT = re.compile(r"(?:(?:In|Out)\s*)?\[[\d*\s]*\]:?")  #: the number of a notebook's cell
 _SELF = frozenset((*"¶§#🔗◆", "More..."))  #: what a heading's link to itself shows, and Doxygen's to what stands below
 _NOTES = frozenset(
@@ -363,7 +363,7 @@ def is_around(element: _Element, name: str) -> bool:
         return True
     if name == "a":
         return _leads_to_source(element)
-    if not _BESIDE_SOURCE.isdisjoint(names):
+    if not _NEXT_TO_SOURCE.isdisjoint(names):
         return any(_SOURCE & classes(link) for link in element.iter("a"))
     prompt = any("prompt" in one for one in names)
     return prompt and _PROMPT.fullmatch("".join(islice(element.itertext(), _SAMPLE)).strip()) is not None
@@ -442,8 +442,8 @@ def heading_level(element: _Element) -> int:
         return 0
     outer = element.getparent()
     around = {"", *classes(outer), "" if outer is None else outer.get("id") or ""}
-    fitting = (level for box, own, tags, level in _TITLES if own in names and box in around and element.tag in tags)
-    return next(fitting, 0)
+    matching = (level for box, own, tags, level in _TITLES if own in names and box in around and element.tag in tags)
+    return next(matching, 0)
 
 
 def is_in_note(element: _Element) -> bool:

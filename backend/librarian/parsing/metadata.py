@@ -280,7 +280,7 @@ def without(text: str, start: int, end: int, excluded: Sequence[Excluded]) -> st
         start = span.end
     if start < end:
         pieces.append(text[start:end])
-    kept = pieces[:1]
+    values = pieces[:1]
     for before, piece in pairwise(pieces):
-        kept += (" ", piece) if before[-1].isalnum() and piece[0].isalnum() else (piece,)
-    return "".join(kept)
+        values += (" ", piece) if before[-1].isalnum() and piece[0].isalnum() else (piece,)
+    return "".join(values)

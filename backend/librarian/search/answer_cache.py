@@ -32,7 +32,7 @@ COSTLY: frozenset[Mode] = frozenset({"rerank", "hyde"})
 _BLANKS = re.compile(r"\s+")
 _NUMBER = re.compile(r"\d+(?:[.:,]\d+)*")
 #: Stop words that turn a question round; of its other words the terms tell.
-_TURNS = re.compile(
+_LOCKS = re.compile(
     r"n['’]t\b|\b(?:not|nor|no|never|none|nothing|neither|without|cannot|but|only|than|before|after|above|below|up|down|off"
     r"|out|over|under|into|more|few|most|nicht|kein|keine|keinen|ohne|nie|ne|pas|sans|jamais|non|senza|mai|sin|nunca|nem"
     r"|sem|não|нет|не|без)\b"
@@ -111,8 +111,8 @@ def guard(query: AnalyzedQuery) -> Guard:
     """
     text = _INFINITIVE.sub(" ", query.text.lower())
     exact = tuple(map(frozenset, (query.terms, query.identifiers, query.excluded, query.excluded_phrases)))
-    turns = tuple(sorted(_TURNS.findall(text)))
-    return *exact, query.phrases, tuple(_NUMBER.findall(text)), turns, tuple(_TOWARD.findall(text))
+    locks = tuple(sorted(_LOCKS.findall(text)))
+    return *exact, query.phrases, tuple(_NUMBER.findall(text)), locks, tuple(_TOWARD.findall(text))
 
 
 class SemanticQueryCache:

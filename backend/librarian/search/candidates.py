@@ -180,7 +180,7 @@ def surveyed(candidates: Candidates, query: AnalyzedQuery, columns: Columns, *, 
     named = named_senders(query.text, filter(None, senders))
     several: Sequence[bool] | Mask = ()
     if len(query.terms) in SENTENCE and len(docs):
-        several = columns.passages_of(np.unique(docs)) > 1
+        several = columns.chunk_counts(np.unique(docs)) > 1
     return replace(
         candidates,
         in_links=columns.in_links(docs, docs[nan_to_zero(chunks.bm25) > 0]),

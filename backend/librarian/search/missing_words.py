@@ -65,7 +65,7 @@ class _Word:
     whole: frozenset[str]
     parts: tuple[tuple[str, frozenset[str]], ...] = ()  #: of a compound, none of which holds another
 
-    def lacking(self, held: Mapping[str, int]) -> tuple[str, ...]:
+    def missing(self, held: Mapping[str, int]) -> tuple[str, ...]:
         """The word if it isn't held, or of a compound in prose its parts that aren't."""
         if not self.whole.isdisjoint(held):
             return ()
@@ -108,7 +108,7 @@ class MissingWords:
             return Missing()
         languages = languages or ("",)
         try:
-            apart = (typed for typed, meant in corrected if " " in meant)
+            apart = (typed for typed, intended in corrected if " " in intended)
             found = {typed: "rare" for typed in apart if not self._is_apart(typed, EVERYTHING, languages)}
             words = self._words(query, languages)
             found |= self._missing(query, words, selection, languages, texts, names)
@@ -132,7 +132,7 @@ class MissingWords:
 
     def holders(self, word: str, languages: Sequence[str], selection: Selection, limit: int) -> Sequence[int]:
         """Chunks of the best passages with a word."""
-        return self._lexical.search(_asking(word, self._tokens([word], languages or ("",))), selection, limit).ids
+        return self._lexical.search(_word_query(word, self._tokens([word], languages or ("",))), selection, limit).ids
 
     def _missing(
         self,
@@ -149,18 +149,18 @@ class MissingWords:
         shouted = titled and all(word.text.isupper() for word in words if word.text.isalpha())
         missing: dict[str, str] = {}
         for at, word in enumerate(words):
-            lacking = word.lacking(held)
-            if not lacking and selection.mask is None:
+            absent = word.missing(held)
+            if not absent and selection.mask is None:
                 continue
-            kinds = (self._kind(word, query, languages, text, titled, shouted) for text in lacking or (word.text,))
+            kinds = (self._kind(word, query, languages, text, titled, shouted) for text in absent or (word.text,))
             kind = min(filter(None, kinds), default="")
             near = [*words[max(0, at - 1) : at], *words[at + 1 : at + 2]]
             if not kind or self._otherwise(word, near, selection, languages) or names(word.text):
                 continue
-            if not (lacking and self._is_mistyped(word, languages, texts)):
+            if not (absent and self._is_mistyped(word, languages, texts)):
                 bracketed = word.before.count("(") > word.before.count(")")
-                aside = bracketed or any(word.is_listed_with(one) and not one.lacking(held) for one in near)
-                missing.setdefault(word.text[:LONGEST], "aside" if aside else kind)
+                excluded = bracketed or any(word.is_listed_with(one) and not one.missing(held) for one in near)
+                missing.setdefault(word.text[:LONGEST], "aside" if excluded else kind)
         return missing
 
     def _words(self, query: AnalyzedQuery, languages: Sequence[str]) -> list[_Word]:
@@ -213,7 +213,7 @@ class MissingWords:
 
     def _otherwise(self, word: _Word, near: Sequence[_Word], selection: Selection, languages: Sequence[str]) -> bool:
         """Whether a document holds a word: as such, as a part of a longer name, joined with a neighbour, or apart."""
-        if self._lexical.search(_asking(word.text, word.whole), selection, 1).ids:
+        if self._lexical.search(_word_query(word.text, word.whole), selection, 1).ids:
             return True
         lower = word.text.lower()
         pairs = [one.text.lower() + lower if one.before < word.before else lower + one.text.lower() for one in near]
@@ -264,5 +264,5 @@ def _all(word: _Word) -> tuple[frozenset[str], ...]:
     return (word.whole, *(tokens for _, tokens in word.parts))
 
 
-def _asking(word: str, tokens: frozenset[str] | set[str]) -> AnalyzedQuery:
+def _word_query(word: str, tokens: frozenset[str] | set[str]) -> AnalyzedQuery:
     return AnalyzedQuery(word, tuple(sorted(tokens)), tuple(sorted(tokens)))

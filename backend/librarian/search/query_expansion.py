@@ -92,18 +92,18 @@ class QueryExpansion:
         self._clock = clock
         self._lock = Lock()
         self._answers: OrderedDict[str, Rewrite] = OrderedDict()
-        self._connected: bool | None = None
+        self._reachable: bool | None = None
         self._failed: tuple[float, Unavailable] | None = None
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="rewriting")
 
     @property
     def connected(self) -> bool | None:
         """Whether the model's server answered when it was last asked anything; None before that."""
-        return self._connected
+        return self._reachable
 
     def look(self) -> None:
         """Find out whether the server is there, so that `connected` needn't wait for a query."""
-        self._connected = self._rewriter.is_reachable()
+        self._reachable = self._rewriter.is_reachable()
 
     def reset(self) -> None:
         """Forget answers and failures: the next query is asked anew."""
@@ -137,7 +137,7 @@ class QueryExpansion:
             raise self._remembered(Unavailable(f"The language model's answer can't be used ({error!r}).")) from error
         answer = replace(answer, search_terms=" ".join(_OPERATORS.sub(" ", answer.search_terms).split()))
         with self._lock:
-            self._failed, self._connected = None, True
+            self._failed, self._reachable = None, True
             self._answers[text] = answer
             while len(self._answers) > _REMEMBERED:
                 self._answers.popitem(last=False)
@@ -145,7 +145,7 @@ class QueryExpansion:
 
     def _remembered(self, error: Unavailable) -> Unavailable:
         with self._lock:
-            self._failed, self._connected = (self._clock(), error), False
+            self._failed, self._reachable = (self._clock(), error), False
         return error
 
     def close(self) -> None:

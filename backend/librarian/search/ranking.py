@@ -195,15 +195,15 @@ def by_rrf(candidates: Candidates, k: int) -> Ranked:
         sums += points
         own[rows] += 1 / (k + places)
         columns.append((ranking.source, ranks, raw, points))
-    evidence = math.fsum(max(one.scores) for one in retrievers) / len(retrievers) if retrievers else 0.0
+    best_scores = math.fsum(max(one.scores) for one in retrievers) / len(retrievers) if retrievers else 0.0
 
     def parts(document: int) -> Iterable[ScorePart]:
         for source, ranks, raw, points in columns:
             if ranks[document]:
                 yield ScorePart(source, int(ranks[document]), float(raw[document]), float(points[document]))
-        yield ScorePart("evidence", None, evidence, evidence)
+        yield ScorePart("evidence", None, best_scores, best_scores)
 
-    return _by_document(candidates, owner, sums + evidence, parts, own, "rrf")
+    return _by_document(candidates, owner, sums + best_scores, parts, own, "rrf")
 
 
 def by_scores(candidates: Candidates, keyword_weight: float, semantic_weight: float) -> Ranked:

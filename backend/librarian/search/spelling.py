@@ -31,8 +31,8 @@ CLOSENESS, MOST = 0.7, 3
 WRITTEN = 0.75
 #: Words of a query that are looked at, and indexed ones that each is compared with: the most frequent of those with the
 #: same first two letters. Reading these takes 8 ms where an index of 27,000 chunks has many, so some are remembered.
-WORDS_READ, COMPARED, PREFIXES_KEPT = 16, 500, 64
-PASSAGES_READ = 5  #: to see how a stem's words are written
+WORDS_READ, COMPARED, PREFIXES_CACHED = 16, 500, 64
+CHUNKS_READ = 5  #: to see how a stem's words are written
 NAMES_READ = 5000  #: documents whose names are compared, in order of their paths
 
 #: Words of a query that are corrected at most, and the letters that such a word has at least: shorter ones have a
@@ -75,7 +75,7 @@ class QueryNormalizer:
     def __init__(self, analyzer: StandardAnalyzer, lexical: KeywordIndex) -> None:
         self._analyzer = analyzer
         self._lexical = lexical
-        self._beginning = lru_cache(PREFIXES_KEPT)(lambda prefix, generation: lexical.vocabulary(prefix, COMPARED))
+        self._beginning = lru_cache(PREFIXES_CACHED)(lambda prefix, generation: lexical.terms(prefix, COMPARED))
 
     def normalize(self, asked: Query, columns: Columns, texts: Texts) -> NormalizedQuery:
         """What a query says to the library of these columns; `texts` gives passages by id.
@@ -113,8 +113,8 @@ class QueryNormalizer:
 
         def is_flag(word: str) -> bool:
             written = re.compile(rf"(?<![\w-])-{re.escape(word)}(?![\w-])")
-            passages = texts(self._lexical.search(self._analyzer.query(word), documents, _READ).ids)
-            return any(written.search(passage) for passage in passages.values())
+            chunks = texts(self._lexical.search(self._analyzer.query(word), documents, _READ).ids)
+            return any(written.search(passage) for passage in chunks.values())
 
         flags = {word for word in words if len(words) > _EXCLUDED or is_flag(word)}
         return _MINUS.sub(lambda found: found.group(1 if found.group(1) in flags else 0), text)
@@ -143,15 +143,15 @@ class QueryNormalizer:
             if not forms or not forms <= missing:
                 continue
             named = word.istitle() and query.text[: found.start()].strip()[-1:] not in {"", *".?!:"}
-            meant = self._meant(word.lower(), asked, texts, named=named)
-            if meant and not names(word):
+            intended = self._intended(word.lower(), asked, texts, named=named)
+            if intended and not names(word):
                 start, end = found.start(1) + moved, found.end(1) + moved
-                text = text[:start] + meant + text[end:]
-                moved += len(meant) - len(word)
-                words.append((word, meant))
+                text = text[:start] + intended + text[end:]
+                moved += len(intended) - len(word)
+                words.append((word, intended))
         return text, tuple(words)
 
-    def _meant(self, word: str, languages: Sequence[str], texts: Texts, *, named: bool = False) -> str:
+    def _intended(self, word: str, languages: Sequence[str], texts: Texts, *, named: bool = False) -> str:
         """What a word in lower case that occurs nowhere was likely meant as; empty where that can't be told.
 
         `named` says that capitals make it a name, which is no stop word (`Dhall`, `shall`).
@@ -183,8 +183,8 @@ class QueryNormalizer:
         """Whether some passage holds a word as it is spelt here."""
         asked = AnalyzedQuery(word, tuple(stems), ())
         pattern = re.compile(rf"(?<![^\W\d_]){re.escape(word)}(?![^\W\d_])", re.IGNORECASE)
-        passages = texts(self._lexical.search(asked, EVERYTHING, _SEEN_IN).ids)
-        return any(pattern.search(text) for text in passages.values())
+        chunks = texts(self._lexical.search(asked, EVERYTHING, _SEEN_IN).ids)
+        return any(pattern.search(text) for text in chunks.values())
 
     def _as_two(self, word: str, languages: Sequence[str]) -> str:
         """A word as two, the rarer of which is as frequent as can be; empty where no two words make it."""
@@ -233,10 +233,10 @@ class QueryNormalizer:
         if not near:
             return ""
         stem = max(near)[1]
-        passages = texts(self._lexical.search(AnalyzedQuery(stem, (stem,), ()), EVERYTHING, PASSAGES_READ).ids)
+        chunks = texts(self._lexical.search(AnalyzedQuery(stem, (stem,), ()), EVERYTHING, CHUNKS_READ).ids)
         forms = {
             text[span.start : span.end]
-            for text in passages.values()
+            for text in chunks.values()
             for language in languages or ("",)
             for span in self._analyzer.spans(text, language)
             if span.token == stem

@@ -105,8 +105,8 @@ def excluding_alone(query: AnalyzedQuery) -> tuple[Suggestion, ...]:
 def corrected(words: Iterable[tuple[str, str]]) -> tuple[Suggestion, ...]:
     """Of words as typed and as they were searched."""
     return tuple(
-        _item("term", meant, f"“{word}” isn't in the library: searched for “{meant}”. In quotes it stays as typed.")
-        for word, meant in words
+        _item("term", other, f"“{word}” isn't in the library: searched for “{other}”. In quotes it stays as typed.")
+        for word, other in words
     )
 
 

@@ -54,7 +54,7 @@ class KeywordIndex(Protocol):
         """Those of these terms that some chunk's body, title, headings or path holds, each with about how many do: for
         telling which are frequent. Deleted ones may count a while; counts may end at some hundreds."""
 
-    def vocabulary(self, prefix: str, limit: int, *, identifiers: bool = False) -> list[str]:
+    def terms(self, prefix: str, limit: int, *, identifiers: bool = False) -> list[str]:
         """Indexed terms of bodies, or identifiers, that start so, most frequent first."""
 
     def count(self) -> int:
@@ -63,7 +63,7 @@ class KeywordIndex(Protocol):
     def dead(self) -> int:
         """How many deleted entries the scores still count."""
 
-    def tally(self) -> dict[int, int]:
+    def file_counts(self) -> dict[int, int]:
         """Document id → how many entries it has, for reconciling."""
 
     def clear(self) -> None:

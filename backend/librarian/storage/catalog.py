@@ -37,7 +37,7 @@ from .rows import (
     text_row,
 )
 from .schema import CATALOG, VERSION
-from .sqlite import SqliteDatabase, set_aside
+from .sqlite import SqliteDatabase, quarantined
 
 log = logging.getLogger(__name__)
 
@@ -137,9 +137,9 @@ class Catalog:
             )
             paths = dict.fromkeys([*given, *(path for (path,) in members)])
             dropped = _drop(session, list(paths))
-            gone = [dropped[path] for path in paths if path in dropped]
-            _note(session, [doc_id for doc_id, _ in gone])
-        return [doc_id for doc_id, _ in gone], [number for _, chunk_ids in gone for number in chunk_ids]
+            deleted = [dropped[path] for path in paths if path in dropped]
+            _note(session, [doc_id for doc_id, _ in deleted])
+        return [doc_id for doc_id, _ in deleted], [number for _, chunk_ids in deleted for number in chunk_ids]
 
     def move(self, old: str, new: SourceFile, *, title: str | None = None) -> int | None:
         """Give a document another path (and title) without touching its chunks' ids; returns its id, or None where
@@ -214,8 +214,8 @@ class Catalog:
 
     def set_failures(self, failures: Iterable[Failure], *, replace: bool) -> None:
         """Remember what couldn't be read; with `replace`, instead of all that was remembered before."""
-        kept = map(self._database.storable, failures)
-        rows = [(f.file_path, f.kind, f.reason, f.detail, f.size, f.mtime_ns) for f in kept]
+        unchanged = map(self._database.storable, failures)
+        rows = [(f.file_path, f.kind, f.reason, f.detail, f.size, f.mtime_ns) for f in unchanged]
         with self._database.write() as session:
             if replace:
                 session.rows("DELETE FROM failures")
@@ -246,7 +246,7 @@ class Catalog:
                 self._embedded_below[model] = reader.forgotten, found[0][0].chunk_id
         return found
 
-    def lacking(self, model: str, limit: int) -> list[int]:
+    def pending_chunks(self, model: str, limit: int) -> list[int]:
         """Ids of such chunks, lowest first."""
         return [stored.chunk_id for stored, _ in self.pending(model, limit)]
 
@@ -332,7 +332,7 @@ class SqliteCatalog(Catalog):
         try:
             return cls(path, shared_products=shared_products)
         except Damaged as error:
-            note = f"{set_aside(path, error.message)} from the files; vectors were kept."
+            note = f"{quarantined(path, error.message)} from the files; vectors were kept."
         log.warning("%s", note)
         catalog = cls(path, shared_products=shared_products)
         catalog.rescued = note
@@ -370,8 +370,8 @@ def _put(session: Session, results: Sequence[ReadResult], now: str) -> list[Stor
             named += [(name, doc_id) for name in sorted(names)]
         given = tuple(islice(chunk_ids, len(result.chunks)))
         rows[INSERT_CHUNK] += [chunk_row(n, doc_id, chunk) for n, chunk in zip(given, result.chunks, strict=True)]
-        gone_id, gone_chunks = dropped.get(document.file_path, (0, []))
-        stored.append(Stored(doc_id, given, (gone_id,) if gone_id else (), tuple(gone_chunks)))
+        deleted_id, deleted_chunks = dropped.get(document.file_path, (0, []))
+        stored.append(Stored(doc_id, given, (deleted_id,) if deleted_id else (), tuple(deleted_chunks)))
     for statement, given_rows in (*rows.items(), ("INSERT INTO mail_ids VALUES (?, ?)", named)):
         if given_rows:
             session.many(statement, given_rows)

@@ -21,7 +21,7 @@ from ..errors import CallerError
 from ..models import FileCounts, Filters, Ids, Kind, Selection
 from ..text.changelogs import is_changelog
 from ..text.characters import caseless, unaccented
-from .counts import tally
+from .counts import file_counts
 from .lru_cache import LruCache
 from .rows import FIRST, KEYS, LAST, NO_DATE, micros
 
@@ -30,7 +30,7 @@ Codes = npt.NDArray[np.int32]
 
 #: What a document has one value of and filters ask for by name, beside its tags, of which it may have several.
 CODED = ("product", "component", "file_type", "doc_type", "language", "kind")
-_KEPT_SELECTIONS = 64
+_CACHED_SELECTIONS = 64
 _MOST_NAMES = 4  #: words of a person's name
 
 
@@ -45,7 +45,7 @@ class Mail:
     recipients: str
 
 
-class Vocabulary:
+class Names:
     """Names ↔ codes 0, 1, 2, …; only ever grows, so that older columns may go on using it."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Arrays:
     links: Ids
     mails: dict[int, Mail]  #: by document id
     paths: dict[str, int]  #: document id by file path
-    vocabularies: dict[str, Vocabulary]  #: of each of `codes`, and of tags and threads
+    vocabularies: dict[str, Names]  #: of each of `codes`, and of tags and threads
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Columns:
     generation: int
     shared_products: frozenset[str]
     arrays: Arrays
-    _selections: LruCache[Filters, Selection] = field(default_factory=lambda: LruCache(_KEPT_SELECTIONS), repr=False)
+    _selections: LruCache[Filters, Selection] = field(default_factory=lambda: LruCache(_CACHED_SELECTIONS), repr=False)
 
     @property
     def documents(self) -> int:
@@ -118,12 +118,12 @@ class Columns:
         """Document id, or one negative number for all mails of a thread; 0 where unknown."""
         return self.arrays.group[self.doc_of(chunk_ids)]
 
-    def passages_of(self, doc_ids: Ids) -> Ids:
+    def chunk_counts(self, doc_ids: Ids) -> Ids:
         """How many passages each of these documents has."""
-        return _looked_up(self._passages, doc_ids)
+        return _looked_up(self._chunk_counts, doc_ids)
 
     @cached_property
-    def _passages(self) -> Ids:
+    def _chunk_counts(self) -> Ids:
         return np.bincount(self.arrays.doc_of)
 
     def in_links(self, doc_ids: Ids, sources: Ids) -> Ids:
@@ -173,22 +173,22 @@ class Columns:
     def newest(self, filters: Filters, per_group: int) -> Ids:
         """Documents that pass and have passages, latest first; of copies of a mail one, of one thread at most
         `per_group` (0: all)."""
-        ids = np.flatnonzero(self._passages)
+        ids = np.flatnonzero(self._chunk_counts)
         ids = ids[ids > 0]  # where ids of passages have no document
         if (passing := self.select(filters).doc_ids) is not None:
             ids = np.intersect1d(ids, passing, assume_unique=True)
         ids = ids[np.lexsort((ids, self.arrays.modified[ids]))[::-1]]
-        copied = np.flatnonzero(self._has_copies[ids])
-        _, latest = np.unique(self.arrays.same[ids[copied]], return_index=True)
-        ids = np.delete(ids, np.delete(copied, latest))
+        copies = np.flatnonzero(self._has_copies[ids])
+        _, latest = np.unique(self.arrays.same[ids[copies]], return_index=True)
+        ids = np.delete(ids, np.delete(copies, latest))
         if not per_group:
             return ids
         seen: Counter[int] = Counter()
-        kept = np.zeros(len(ids), dtype=np.bool_)
+        chosen_rows = np.zeros(len(ids), dtype=np.bool_)
         for place, group in enumerate(self.arrays.group[ids].tolist()):
             seen[group] += 1
-            kept[place] = seen[group] <= per_group
-        return ids[kept]
+            chosen_rows[place] = seen[group] <= per_group
+        return ids[chosen_rows]
 
     def languages(self) -> tuple[str, ...]:
         """Languages that documents are indexed in, most frequent first, ties by name. English is among them where a
@@ -203,11 +203,11 @@ class Columns:
         known = [name for name, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if name]
         return tuple(dict.fromkeys([*known, "en"] if counts[""] else known))
 
-    def tally(self, kind: Kind) -> FileCounts:
+    def file_counts(self, kind: Kind) -> FileCounts:
         """What filters on documents of this kind may choose from."""
         chosen = np.isin(self.arrays.codes["kind"], self.arrays.vocabularies["kind"].codes([kind]))
-        names = {name: vocabulary.names() for name, vocabulary in self.arrays.vocabularies.items()}
-        return tally(chosen, self.arrays.codes, names, self.arrays.tagged, self.arrays.modified)
+        names = {name: terms.names() for name, terms in self.arrays.vocabularies.items()}
+        return file_counts(chosen, self.arrays.codes, names, self.arrays.tagged, self.arrays.modified)
 
     def only(self, chunk_ids: Ids) -> Selection:
         """Just these chunks: a mask of full length with no filters; unknown ids are left out."""
@@ -293,8 +293,8 @@ class Columns:
         if filters.absent:
             beyond = True
             inside = tuple(f"{path}/" for path in filters.absent)
-            gone = [n for path, n in self.arrays.paths.items() if path in filters.absent or path.startswith(inside)]
-            passing[np.array(gone, dtype=np.int64)] = False
+            deleted = [n for path, n in self.arrays.paths.items() if path in filters.absent or path.startswith(inside)]
+            passing[np.array(deleted, dtype=np.int64)] = False
         if (
             filters.sender is not None
             or filters.thread_id is not None
@@ -349,9 +349,9 @@ def _looked_up(column: npt.NDArray[Any], ids: Ids) -> Ids:
 
 
 def _keep(passing: Mask, doc_ids: Sequence[int]) -> None:
-    kept = np.zeros(len(passing), dtype=np.bool_)
-    kept[np.array(doc_ids, dtype=np.int64)] = True
-    passing &= kept
+    chosen_rows = np.zeros(len(passing), dtype=np.bool_)
+    chosen_rows[np.array(doc_ids, dtype=np.int64)] = True
+    passing &= chosen_rows
 
 
 def _bounds(filters: Filters) -> tuple[int, int] | None:
@@ -403,7 +403,7 @@ def columns_of(
         links=_NO_KEYS,
         mails={},
         paths={},
-        vocabularies={name: Vocabulary() for name in (*CODED, "tags", "threads")},
+        vocabularies={name: Names() for name in (*CODED, "tags", "threads")},
     )
     return Columns(generation, shared_products, _filled(empty, documents, chunks, ()))
 
@@ -428,7 +428,7 @@ def _filled(
     """A copy of `base` without the `forgotten` documents and with the given rows."""
     chunk_rows = np.array(chunks, dtype=np.int64).reshape(-1, 3)
     doc_ids = np.array([row[0] for row in documents], dtype=np.int64)
-    copy = _copied(
+    copy = _copies_of(
         base,
         chunks=int(chunk_rows[:, 0].max(initial=0)) + 1,
         documents=int(doc_ids.max(initial=0)) + 1,
@@ -452,7 +452,7 @@ def _filled(
     return _with_tags(copy, documents)
 
 
-def _copied(base: Arrays, *, chunks: int, documents: int) -> Arrays:
+def _copies_of(base: Arrays, *, chunks: int, documents: int) -> Arrays:
     """A copy to be written into, for at least so many chunk and document ids; it shares `base`'s vocabularies."""
     documents, chunks = max(len(base.group), documents), max(len(base.doc_of), chunks)
     return replace(
@@ -474,8 +474,8 @@ def _without(copy: Arrays, doc_ids: Ids) -> Arrays:
     known = doc_ids[doc_ids < len(copy.group)]
     dropped = np.zeros(max(len(copy.group), int(doc_ids.max()) + 1), dtype=np.bool_)
     dropped[doc_ids] = True
-    gone = dropped[copy.doc_of]
-    copy.doc_of[gone], copy.text[gone] = 0, 0
+    deleted = dropped[copy.doc_of]
+    copy.doc_of[deleted], copy.text[deleted] = 0, 0
     copy.group[known], copy.same[known], copy.modified[known], copy.changelog[known] = 0, 0, NO_DATE, False
     for column in copy.codes.values():
         column[known] = -1

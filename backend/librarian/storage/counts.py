@@ -11,10 +11,10 @@ import numpy.typing as npt
 from ..models import FileCounts, Ids
 from .rows import NO_DATE
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNIX_START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def tally(
+def file_counts(
     chosen: npt.NDArray[np.bool_],
     codes: Mapping[str, npt.NDArray[np.int32]],
     names: Mapping[str, Sequence[str]],
@@ -61,4 +61,4 @@ def _pairs(
 
 
 def _iso(micros: int) -> str:
-    return (_EPOCH + timedelta(microseconds=micros)).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return (_UNIX_START + timedelta(microseconds=micros)).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -20,7 +20,7 @@ from ..models import HalfVectors, Vector
 from ..vector_stores.batches import unit
 from .database import Database, Session
 from .schema import CACHE_VERSION, EMBEDDING_CACHE
-from .sqlite import SqliteDatabase, set_aside
+from .sqlite import SqliteDatabase, quarantined
 
 log = logging.getLogger(__name__)
 
@@ -237,7 +237,7 @@ class SqliteEmbeddingCache(EmbeddingCache):
         return SqliteDatabase(self.path, EMBEDDING_CACHE, CACHE_VERSION, "embedding cache", shrinks=True)
 
     def _begun_anew(self, error: Damaged) -> Database:
-        log.warning("%s; its vectors are computed again.", set_aside(self.path, error.message))
+        log.warning("%s; its vectors are computed again.", quarantined(self.path, error.message))
         return self._open()
 
 

@@ -29,7 +29,7 @@ from .keyword_queries import MUST, Query, QueryBuilder, joined
 from .keyword_schema import (
     FIELDS,
     FORMAT,
-    WORDED,
+    WORD_FIELDS,
     FieldWeights,
     build_schema,
     damaged,
@@ -286,11 +286,11 @@ class TantivyIndex:
         """Those of these terms that some chunk's body, title, headings or path holds, each with how many bodies do,
         or else titles, headings or paths; a deleted one may count until a merge drops it."""
         held = self._open_searcher().doc_freq
-        counts = ((term, next(filter(None, (int(held(field, term)) for field in WORDED)), 0)) for term in terms)
+        counts = ((term, next(filter(None, (int(held(field, term)) for field in WORD_FIELDS)), 0)) for term in terms)
         return {term: count for term, count in counts if count}
 
     @_reading
-    def vocabulary(self, prefix: str, limit: int, *, identifiers: bool = False) -> list[str]:
+    def terms(self, prefix: str, limit: int, *, identifiers: bool = False) -> list[str]:
         """Indexed terms of bodies, or identifiers, that start so, most frequent first."""
         field = "identifiers" if identifiers else "body"
         found = self._open_searcher().terms_with_prefix(field, prefix, limit=limit)
@@ -308,7 +308,7 @@ class TantivyIndex:
         return _entries(searcher) - int(searcher.num_docs)
 
     @_reading
-    def tally(self) -> dict[int, int]:
+    def file_counts(self) -> dict[int, int]:
         """Document id → how many entries it has, for reconciling."""
         searcher = self._open_searcher()
         number = int(searcher.num_docs)

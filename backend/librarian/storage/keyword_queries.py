@@ -11,7 +11,7 @@ import numpy as np
 import tantivy
 
 from ..models import AnalyzedQuery, Ids, Selection
-from .keyword_schema import PHRASED, WORDED, FieldWeights
+from .keyword_schema import PHRASED, WORD_FIELDS, FieldWeights
 
 Query = Any  #: tantivy has no types of its own for mypy
 MUST, SHOULD, MUST_NOT = tantivy.Occur.Must, tantivy.Occur.Should, tantivy.Occur.MustNot
@@ -89,7 +89,7 @@ class QueryBuilder:
         """
         clauses = [(MUST, self._unscored(self._phrase(phrase))) for phrase in query.phrases if phrase]
         for term in query.excluded:
-            clauses += [(MUST_NOT, self._term(field, term, "basic")) for field in WORDED]
+            clauses += [(MUST_NOT, self._term(field, term, "basic")) for field in WORD_FIELDS]
         clauses += [(MUST_NOT, self._phrase(phrase)) for phrase in query.excluded_phrases if phrase]
         return clauses
 

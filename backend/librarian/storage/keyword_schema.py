@@ -31,7 +31,7 @@ STATE_FILE = "librarian.json"
 PHRASED = ("body", "title", "headings")
 UNPHRASED = ("path", "identifiers")
 FIELDS = PHRASED + UNPHRASED
-WORDED = (*PHRASED, "path")
+WORD_FIELDS = (*PHRASED, "path")
 VALUES = (*CODED, "tags")
 
 _LEFTOVER = re.compile(r'FileAlreadyExists\("([0-9a-f]{32}\.[\w.]+)"\)')

@@ -36,7 +36,7 @@ from .rows import (
 )
 
 _BATCH = 500
-_KEPT_CHARACTERS = 8_000_000  #: of documents' texts together
+_CACHED_CHARACTERS = 8_000_000  #: of documents' texts together
 _SHOWN = 60  #: more documents than an answer shows; a caller that reads this many reads them all, once
 
 
@@ -56,7 +56,7 @@ class Memory:
     #: (number of changes, document id, whether with text) → the document
     documents: LruCache[tuple[int, int, bool], StoredDocument] = field(
         default_factory=lambda: LruCache(
-            4096, most_weight=_KEPT_CHARACTERS, weigh=lambda stored: len(stored.document.text)
+            4096, most_weight=_CACHED_CHARACTERS, weigh=lambda stored: len(stored.document.text)
         )
     )
     products: tuple[int, dict[str, dict[str, int]]] = (-1, {})  #: number of changes, product → component → documents
@@ -103,10 +103,10 @@ class CatalogReader:
 
     def _stored(self, rows: Sequence[Row]) -> list[StoredChunk]:
         """Chunks of rows, with what their documents' texts must tell where rows leave it out."""
-        lacking = sorted({row[1] for row in rows if leaves_out(row)})
+        pending_chunks = sorted({row[1] for row in rows if leaves_out(row)})
         texts: dict[int, str] = {}
-        if lacking:
-            found = self._rows("SELECT doc_id, text FROM texts WHERE doc_id AMONG ?", lacking)
+        if pending_chunks:
+            found = self._rows("SELECT doc_id, text FROM texts WHERE doc_id AMONG ?", pending_chunks)
             texts = {doc_id: unpack_text(packed) for doc_id, packed in found}
         return [stored_chunk(row, texts.get(row[1], "")) for row in rows]
 
@@ -156,9 +156,9 @@ class CatalogReader:
         """Documents by id; unknown ids are missing. Without `text` also without links, headings' spans and blocks.
 
         Those that were read lately aren't read again."""
-        kept, known, missing = self._memory.documents, {}, []
+        texts, known, missing = self._memory.documents, {}, []
         for doc_id in _listed(ids):
-            if (stored := kept.get((self.changes, doc_id, text))) is not None:
+            if (stored := texts.get((self.changes, doc_id, text))) is not None:
                 known[doc_id] = stored
             else:
                 missing.append(doc_id)
@@ -166,7 +166,7 @@ class CatalogReader:
             read = self._documents(missing, text)
             if len(read) <= _SHOWN:
                 for doc_id, stored in read.items():
-                    kept.put((self.changes, doc_id, text), stored)
+                    texts.put((self.changes, doc_id, text), stored)
             known |= read
         return known
 
@@ -370,8 +370,8 @@ class CatalogReader:
     def inconsistencies(self, most: int = 20) -> list[str]:
         """Sentences, up to `most` of a kind: chunk counts, lost texts, chunks against their text. Reads everything."""
         found = [
-            f"{path} should have {said} chunks and has {held}."
-            for path, said, held in self._rows(
+            f"{path} should have {named} chunks and has {held}."
+            for path, named, held in self._rows(
                 """SELECT d.file_path, d.chunk_count, count(c.id) FROM documents d LEFT JOIN chunks c ON c.doc_id = d.id
                    GROUP BY d.id, d.file_path, d.chunk_count HAVING d.chunk_count <> count(c.id) LIMIT ?""",
                 most,

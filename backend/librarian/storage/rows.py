@@ -34,7 +34,7 @@ from ..models import (
     StoredDocument,
 )
 from ..text.characters import without
-from ..text.cross_references import key_of, meant_by, names_of
+from ..text.cross_references import key_of, names_of, targets_of
 
 KEYS = "<i8"  #: how keys of names are packed
 
@@ -44,15 +44,15 @@ def reference_row(document: Document) -> tuple[bytes, bytes]:
     nothing of a mail."""
     if document.kind == "email":
         return b"", b""
-    meant: set[str] = set()
+    targets: set[str] = set()
     for target in {link.target for link in document.links}:
-        meant |= meant_by(document, target)
-    return _packed_keys(names_of(document)), _packed_keys(meant)
+        targets |= targets_of(document, target)
+    return _packed_keys(names_of(document)), _packed_keys(targets)
 
 
 def moved_reference_row(source: SourceFile, kind: Kind, structure: bytes) -> tuple[bytes, bytes]:
     """The same of a stored document at another path; `structure` as in `catalog_rows.text_row`."""
-    kept = json.loads(zlib.decompress(structure))
+    openings = json.loads(zlib.decompress(structure))
     return reference_row(
         Document(
             file_path=source.file_path,
@@ -62,9 +62,9 @@ def moved_reference_row(source: SourceFile, kind: Kind, structure: bytes) -> tup
             file_type="",
             title="",
             text="",
-            links=tuple(starmap(Link, kept["links"])),
-            labels=tuple(kept.get("labels", ())),
-            front_matter=kept["front_matter"],
+            links=tuple(starmap(Link, openings["links"])),
+            labels=tuple(openings.get("labels", ())),
+            front_matter=openings["front_matter"],
         )
     )
 
@@ -77,7 +77,7 @@ NO_DATE = -(2**63)  #: of a document without a date, or with one that can't be r
 FIRST = NO_DATE + 1
 LAST = 2**63 - 1
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNIX_START = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _DATE_LENGTH = len("2026-01-31")
 
@@ -98,7 +98,7 @@ def micros(date: str, *, end_of_day: bool = False) -> int:
         moment = moment.replace(tzinfo=UTC)
     if end_of_day and len(date) <= _DATE_LENGTH:
         moment += timedelta(days=1) - _MICROSECOND
-    return (moment - _EPOCH) // _MICROSECOND
+    return (moment - _UNIX_START) // _MICROSECOND
 
 
 @lru_cache(maxsize=256)
@@ -219,12 +219,12 @@ def text_key(text: str) -> int:
 
 
 def _packed_frames(chunk: Chunk) -> str:
-    kept = [frame.opening if len(frame.opening) <= OPENING else None for frame in chunk.frames]
+    openings = [frame.opening if len(frame.opening) <= OPENING else None for frame in chunk.frames]
     frames = [
         (f.kind, f.start, f.end, opening, f.opening_end, f.closing, f.closing_start)
-        for f, opening in zip(chunk.frames, kept, strict=True)
+        for f, opening in zip(chunk.frames, openings, strict=True)
     ]
-    return (_LEFT_OUT if None in kept else "") + json.dumps((frames, chunk.titles, chunk.unseen))
+    return (_LEFT_OUT if None in openings else "") + json.dumps((frames, chunk.titles, chunk.unseen))
 
 
 def leaves_out(row: Row) -> bool:

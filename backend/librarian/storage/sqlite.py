@@ -83,7 +83,7 @@ class SqliteDatabase:
         self._name, self._shrinks = name, shrinks
         self._damage = ""
         self._closed = False
-        self._write_lock, self._pool_lock = RLock(), RLock()
+        self._write_lock, self._connections_lock = RLock(), RLock()
         self._idle: list[tuple[sqlite3.Connection, float]] = []  # with the time since when, longest first
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
@@ -101,7 +101,7 @@ class SqliteDatabase:
     @property
     def damage(self) -> str:
         """What was found damaged since it was opened, in a sentence; a file that is gone is noticed by asking."""
-        if not self._damage and self._is_gone():
+        if not self._damage and self._is_deleted():
             self._explained(sqlite3.OperationalError())
         return self._damage
 
@@ -112,7 +112,7 @@ class SqliteDatabase:
     @contextmanager
     def read(self) -> Iterator[Session]:
         """A read transaction: what is committed later stays invisible until it ends."""
-        with self._pool_lock:
+        with self._connections_lock:
             self._require_open()
             connection = self._idle.pop()[0] if self._idle else None
         try:
@@ -165,7 +165,7 @@ class SqliteDatabase:
 
     def close(self) -> None:
         """Close the file; readers that are still open close theirs when they end."""
-        with self._pool_lock:
+        with self._connections_lock:
             self._closed = True
             idle, self._idle = self._idle, []
         for connection, _ in idle:
@@ -187,7 +187,7 @@ class SqliteDatabase:
     def _explained(self, error: Exception) -> Exception:
         """The error to raise: a full disk and a damaged file are no bugs; a wrong statement is one, and stays."""
         anew = "End Librarian and start it again: it is made anew from the files, and vectors are kept."
-        if isinstance(error, sqlite3.OperationalError) and self._is_gone():
+        if isinstance(error, sqlite3.OperationalError) and self._is_deleted():
             damage = f"The {self._name} {self.path} was removed while it was in use."
         elif isinstance(error, sqlite3.OperationalError):
             return Unavailable(
@@ -205,7 +205,7 @@ class SqliteDatabase:
             log.warning("%s: %s can't be marked as damaged: %s", self._name, self.path, failed)
         return found
 
-    def _is_gone(self) -> bool:
+    def _is_deleted(self) -> bool:
         """Whether the file was removed: then a new connection finds none, or makes an empty one."""
         try:
             return os.path.getsize(self.path) == 0
@@ -252,7 +252,7 @@ class SqliteDatabase:
     def _put_back(self, connection: sqlite3.Connection) -> None:
         """Keep it for the next reader, who takes the one used last; close those that nobody has taken for long."""
         now = time.monotonic()
-        with self._pool_lock:
+        with self._connections_lock:
             self._idle.append((connection, now))
             done = [old for old, since in self._idle if self._closed or now - since > _IDLE_S]
             del self._idle[: len(done)]
@@ -260,11 +260,11 @@ class SqliteDatabase:
             old.close()
 
 
-def set_aside(path: Path, why: str) -> str:
+def quarantined(path: Path, why: str) -> str:
     """Move a file and its logs into a folder `<name>.damaged-<number>`; returns a sentence for people."""
-    aside = owned_folder.quarantine(path, *(path.with_name(path.name + ending) for ending in _LOGS))
+    moved = owned_folder.quarantine(path, *(path.with_name(path.name + ending) for ending in _LOGS))
     _mark_of(path).unlink(missing_ok=True)
-    return f"{why} It was set aside in {aside.name} and made again"
+    return f"{why} It was set aside in {moved.name} and made again"
 
 
 def _mark_of(path: Path) -> Path:

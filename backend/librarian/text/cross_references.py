@@ -42,7 +42,7 @@ def names_of(document: Document) -> frozenset[str]:
     return frozenset(names)
 
 
-def meant_by(document: Document, target: str) -> frozenset[str]:
+def targets_of(document: Document, target: str) -> frozenset[str]:
     """The names that a link in a document may mean; none where it leads out of the library or nowhere."""
     parts = _split(target)
     if parts is None:
@@ -58,9 +58,9 @@ def meant_by(document: Document, target: str) -> frozenset[str]:
     stem = stem_of(path)
     if path.startswith("/"):
         return frozenset((_whole(stem), *_tails(document, stem)))
-    beside = posixpath.join(posixpath.dirname(document.file_path), path)  # as files lie
+    sibling = posixpath.join(posixpath.dirname(document.file_path), path)  # as files lie
     below = posixpath.join(stem_of(document.file_path), path)  # as a site's addresses end with a slash
-    names = {_whole(stem_of(posixpath.normpath(place))) for place in (beside, below)}
+    names = {_whole(stem_of(posixpath.normpath(place))) for place in (sibling, below)}
     if "/" not in path:
         names.update(_label(document, path))
         names.update(_scoped(document, stem))
@@ -82,14 +82,14 @@ class Places:
     def of(self, document: Document, target: str) -> str | None:
         """The path of the one document that a link in a document leads to, of itself where no other is meant; None for
         other places."""
-        found = self.meant(document, target)
+        found = self.targets(document, target)
         found = found - {document.file_path} or found
         return next(iter(found)) if len(found) == 1 else None
 
-    def meant(self, document: Document, target: str) -> frozenset[str]:
+    def targets(self, document: Document, target: str) -> frozenset[str]:
         """The paths of all documents that a link may lead to: two where one lies beside the file and another where the
         site's addresses would have it."""
-        return frozenset(self._paths[name] for name in meant_by(document, target) if name in self._paths)
+        return frozenset(self._paths[name] for name in targets_of(document, target) if name in self._paths)
 
 
 def stem_of(path: str) -> str:

@@ -21,7 +21,7 @@ _TEXT = 2.0  #: weight of stop words that tells the language of a text
 _FEW = 4  #: so many different stop words are told from parts of names: the "bin" of `celery.bin.amqp` is no German
 #: Languages of which words that English has too (`to`, `do`, `we`) don't tell. Their own tell enough, and a short
 #: English text, where each counts, would come out undecided.
-_BESIDE_ENGLISH = frozenset({"pl", "cs", "sk", "hu", "ro", "tr", "id", "vi", "ca"})
+_OTHER_THAN_ENGLISH = frozenset({"pl", "cs", "sk", "hu", "ro", "tr", "id", "vi", "ca"})
 #: What an apostrophe parts from its word, English or not: the Turkish word for "and" is no half of *you've*, nor are
 #: the endings of Turkish names (`Obsidian'a`) articles.
 _BEHIND_APOSTROPHE = re.compile(r"(?<=\w\w)['’]\w{1,3}\b")
@@ -74,7 +74,7 @@ def _weights() -> dict[str, tuple[tuple[str, float], ...]]:
     places: dict[str, list[str]] = {}
     for language in LANGUAGES:
         shared = _REMAINS if language == "en" else frozenset[str]()
-        if language in _BESIDE_ENGLISH:
+        if language in _OTHER_THAN_ENGLISH:
             shared = raw_stop_words("en") - _REMAINS
         for word in raw_stop_words(language) - shared:
             if len(word) > 1 or word in "aàèéeiouyåöвикс":

@@ -100,8 +100,8 @@ def analyze(words: StandardAnalyzer, text: str, languages: Sequence[str]) -> Ana
         excludes_alone = any(map(_excludes, operators))
         plain, wanted = body, question
     phrases = [tuple(_terms(words, _quoted(found), (main,), own)) for found in operators]
-    telling = _terms(words, plain, asked, own)
-    terms = telling or _terms(words, plain, asked, own, keep_stop_words=True)
+    distinctive = _terms(words, plain, asked, own)
+    terms = distinctive or _terms(words, plain, asked, own, keep_stop_words=True)
     counts = Counter(_terms(words, plain, (main,), own, bare=False))
     accented = counts if detected in asked else frozenset(_terms(words, plain, asked, own, bare=False))
     return AnalyzedQuery(
@@ -116,9 +116,9 @@ def analyze(words: StandardAnalyzer, text: str, languages: Sequence[str]) -> Ana
         asked=question,
         wanted=wanted,
         excludes_alone=excludes_alone,
-        common=bool(terms) and not telling,
+        common=bool(terms) and not distinctive,
         language=own,
-        other_stems=tuple(dict.fromkeys(term for term in telling if term not in accented)),
+        other_stems=tuple(dict.fromkeys(term for term in distinctive if term not in accented)),
     )
 
 

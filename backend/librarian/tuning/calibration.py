@@ -220,7 +220,9 @@ class CalibrationTraining:
 
     def _languages(self) -> tuple[str, ...]:
         columns = self._catalog.columns()
-        return main_languages(Counter(columns.tally("document").languages) + Counter(columns.tally("email").languages))
+        return main_languages(
+            Counter(columns.file_counts("document").languages) + Counter(columns.file_counts("email").languages)
+        )
 
     def _fingerprint(self) -> str:
         """Names what the fit depends on besides the number of passages."""

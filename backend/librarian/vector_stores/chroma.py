@@ -154,9 +154,9 @@ class ChromaStore:
     def upsert(self, ids: Ids, vectors: Vectors, payloads: Sequence[Mapping[str, object]] | None = None) -> None:
         """Store rows, replacing those of equal ids; of equal ids within the batch the last. Payloads (plain values by
         name) are kept as Chroma's metadata for other programs; Librarian itself filters by id."""
-        kept = dict(zip(np.asarray(ids).tolist(), payloads, strict=True)) if payloads is not None else None
+        remaining = dict(zip(np.asarray(ids).tolist(), payloads, strict=True)) if payloads is not None else None
         ids, vectors = checked_batch(ids, vectors, self.dimension)
-        metadatas = [_storable(kept[number]) for number in ids.tolist()] if kept is not None else None
+        metadatas = [_storable(remaining[number]) for number in ids.tolist()] if remaining is not None else None
         if ids.size:
             with self._lock:
                 self._do(lambda: self._upsert(_names(ids), vectors, metadatas))
@@ -165,11 +165,11 @@ class ChromaStore:
     def delete(self, ids: Ids) -> None:
         """Forget rows; unknown ids are fine."""
         with self._lock:
-            gone = np.intersect1d(np.asarray(ids, dtype=np.int64), self._ids)
-            if gone.size:
-                self._do(lambda: self._delete(_names(gone)))
-                self._ids = np.setdiff1d(self._ids, gone, assume_unique=True)
-                self.dead += int(gone.size)
+            deleted = np.intersect1d(np.asarray(ids, dtype=np.int64), self._ids)
+            if deleted.size:
+                self._do(lambda: self._delete(_names(deleted)))
+                self._ids = np.setdiff1d(self._ids, deleted, assume_unique=True)
+                self.dead += int(deleted.size)
 
     def search(self, vector: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
         """Window ids and cosines, best first, ties by id, of windows whose chunk passes.

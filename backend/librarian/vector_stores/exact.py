@@ -140,8 +140,8 @@ class _Block:
         options.enable_cpu_mem_arena = False
         options.log_severity_level = 3
         constants = {"rows": small, "scales": scales[np.newaxis]}
-        kept = [onnxruntime.OrtValue.ortvalue_from_numpy(constant) for constant in constants.values()]
-        options.add_external_initializers(list(constants), kept)
+        values = [onnxruntime.OrtValue.ortvalue_from_numpy(constant) for constant in constants.values()]
+        options.add_external_initializers(list(constants), values)
         self._session = onnxruntime.InferenceSession(
             scan_graph(*rows.shape), options, providers=["CPUExecutionProvider"]
         )
@@ -206,7 +206,7 @@ class ExactStore:
         self.dimension = dimension
         self._writing = Lock()
         self._state = self._empty()
-        self._beside = ThreadPoolExecutor(1, thread_name_prefix="scan")  # starts its thread when first needed
+        self._second_thread = ThreadPoolExecutor(1, thread_name_prefix="scan")  # starts its thread when first needed
 
     # -- the protocol ----------------------------------------------------------------------------------------------
 
@@ -228,8 +228,8 @@ class ExactStore:
             raise ValueError("Only an empty store can be loaded.")
         ids, rows = np.empty(BLOCK_ROWS, np.int64), np.empty((BLOCK_ROWS, self.dimension), np.float16)
         filled = loaded = 0
-        with ThreadPoolExecutor(1, thread_name_prefix="load") as beside:  # makes a block while the next one's rows come
-            taken: Future[None] = beside.submit(lambda: None)
+        with ThreadPoolExecutor(1, thread_name_prefix="load") as loader:  # makes a block while the next one's rows come
+            taken: Future[None] = loader.submit(lambda: None)
             for more, vectors, _ in batches:
                 start = 0
                 while start < more.size:
@@ -239,7 +239,7 @@ class ExactStore:
                     filled, loaded, start = span.stop, loaded + end - start, end
                     if filled == BLOCK_ROWS:
                         taken.result()
-                        taken = beside.submit(self._take_in, ids, rows)
+                        taken = loader.submit(self._take_in, ids, rows)
                         ids, rows, filled = np.empty_like(ids), np.empty_like(rows), 0
             taken.result()
         self._take_in(ids[:filled], rows[:filled])
@@ -276,7 +276,7 @@ class ExactStore:
     def close(self) -> None:
         """Give the memory back, and end the second thread."""
         self.clear()
-        self._beside.shutdown()
+        self._second_thread.shutdown()
 
     # -- figures ---------------------------------------------------------------------------------------------------
 
@@ -334,7 +334,7 @@ class ExactStore:
             for number in numbers:
                 scores[number] = scans[number]()
 
-        others = self._beside.submit(scan) if len(scans) > _SHARED else None
+        others = self._second_thread.submit(scan) if len(scans) > _SHARED else None
         scan()
         if others is not None and not others.cancel():
             others.result()
@@ -343,14 +343,14 @@ class ExactStore:
     def _rows(self, state: _State, places: Ids) -> Vectors:
         """Rows as float32, shape (len(places), dimension), for ascending places."""
         out = np.empty((places.size, self.dimension), np.float32)
-        borders = np.searchsorted(places, np.arange(len(state.blocks) + 1) * BLOCK_ROWS).tolist()
-        halves = np.empty((borders[-1], self.dimension), np.float16)
+        bounds = np.searchsorted(places, np.arange(len(state.blocks) + 1) * BLOCK_ROWS).tolist()
+        halves = np.empty((bounds[-1], self.dimension), np.float16)
         within = places % BLOCK_ROWS
-        for block, (start, end) in zip(state.blocks, pairwise(borders), strict=True):
+        for block, (start, end) in zip(state.blocks, pairwise(bounds), strict=True):
             if end > start:
                 block.rows.take(within[start:end], 0, halves[start:end], "clip")  # a mode that needs no copy
-        widen(halves, out[: borders[-1]])  # once for all: each call waits for its turn at the interpreter
-        out[borders[-1] :] = state.tail[within[borders[-1] :]]
+        widen(halves, out[: bounds[-1]])  # once for all: each call waits for its turn at the interpreter
+        out[bounds[-1] :] = state.tail[within[bounds[-1] :]]
         return out
 
     def _tidied(self, state: _State) -> _State:
@@ -412,8 +412,8 @@ def _appended(state: _State, ids: Ids, rows: HalfVectors) -> _State:
     blocks, tail = list(state.blocks), state.tail
     filled = state.tail_rows
     while rows.shape[0]:
-        room = BLOCK_ROWS - filled
-        taken, rows = (rows, rows[:0]) if rows.shape[0] <= room else (rows[:room], rows[room:])
+        space = BLOCK_ROWS - filled
+        taken, rows = (rows, rows[:0]) if rows.shape[0] <= space else (rows[:space], rows[space:])
         if taken.shape[0] == BLOCK_ROWS:
             # A view would keep all rows of the batch.
             blocks.append(_Block(taken if taken.base is None else taken.copy()))

@@ -33,7 +33,7 @@ OLDEST: Final = (0, 8)  #: pgvector's version that has both `halfvec` (0.7) and 
 MOST_CONSIDERED: Final = 1000  #: pgvector's limit of hnsw.ef_search
 MOST_MET: Final = 200_000  #: rows that the graph may meet in search of some that pass
 ONE_BY_ONE: Final = 10_000  #: chunks that are compared without the graph
-_COUNT_KEPT_S: Final = 5.0
+_COUNT_CACHED_S: Final = 5.0
 _TIE: Final = 6  # decimals in which cosines must differ
 _COLUMNS: Final = ("id", "vector", *CODED, "tags", "modified")
 _TYPES: Final = ("int8", "halfvec", *("text" for _ in CODED), "text[]", "int8")
@@ -166,7 +166,7 @@ class PgVectorStore:
         """Rows stored; what other servers wrote is noticed after five seconds."""
         self._check_open()
         at, counted, writes = self._counted
-        if counted and writes == self._writes and time.monotonic() - at < _COUNT_KEPT_S:
+        if counted and writes == self._writes and time.monotonic() - at < _COUNT_CACHED_S:
             return counted
         writes = self._writes
         with self._reading() as connection:

@@ -124,8 +124,8 @@ class VectorSync:
                 for start in range(0, len(rows), _BATCH):
                     batch = rows[start : start + _BATCH]
                     vectors = self._archive.get(model, [digest for _, digest in batch])
-                    kept = [row for row in batch if row[1] in vectors]
-                    self._upsert(model, kept, vectors, [payload(documents[_chunk(number)]) for number, _ in kept])
+                    known = [row for row in batch if row[1] in vectors]
+                    self._upsert(model, known, vectors, [payload(documents[_chunk(number)]) for number, _ in known])
 
     def examine(self, model: str) -> list[str]:
         """What stores lack or hold too much, in sentences; empty where all is well. Changes nothing."""
@@ -150,15 +150,15 @@ class VectorSync:
         that begins empty finds out by itself.
         """
         hashes = sorted(self.hashes(model))
-        lacking = 0
+        pending_chunks = 0
         for start in range(0, len(hashes), _BATCH):
             batch = hashes[start : start + _BATCH]
-            lacking += len(batch) - len(self._archive.get(model, batch))
-        if lacking and repair:
+            pending_chunks += len(batch) - len(self._archive.get(model, batch))
+        if pending_chunks and repair:
             with self._lock:
                 self._catalog.forget(model)  # what the archive has is found there again
                 self._window_count[model] = {}
-        return [f"The file of vectors lacks {lacking:,} that are in use."] if lacking else []
+        return [f"The file of vectors lacks {pending_chunks:,} that are in use."] if pending_chunks else []
 
     def repair(self, model: str) -> list[str]:
         """Make the stores of a model equal to the catalog; returns what was done, in sentences."""
@@ -198,7 +198,7 @@ class VectorSync:
         `answers`, `loading` says meanwhile how far it is."""
         # The store in memory filters by chunk alone, and is waited for at every start: it needs no payloads.
         in_memory = store.name == IN_MEMORY
-        batches = self._kept(model, expected, missing, described=not in_memory)
+        batches = self._in_use(model, expected, missing, described=not in_memory)
         if answers and missing.size >= (_BULK if in_memory else 1):  # fewer are in memory within a tenth of a second
             batches = self._counted(store, batches, store.count() + int(missing.size))
         try:
@@ -219,7 +219,7 @@ class VectorSync:
             self.loading = (store.count(), total, where)
             yield batch
 
-    def _kept(self, model: str, expected: Mapping[int, str], ids: Ids, *, described: bool = True) -> Iterator[_Batch]:
+    def _in_use(self, model: str, expected: Mapping[int, str], ids: Ids, *, described: bool = True) -> Iterator[_Batch]:
         """What the archive has of these windows, batch by batch; if `described`, with what stores filter by."""
         read = self._scanned if ids.size * _SCAN_GAIN >= self._archive.count(model) else self._looked_up
         wanted = expected if ids.size == len(expected) else {number: expected[number] for number in ids.tolist()}
@@ -231,9 +231,9 @@ class VectorSync:
         for start in range(0, len(rows), _BATCH):
             batch = rows[start : start + _BATCH]
             vectors = self._archive.get(model, [digest for _, digest in batch])
-            if kept := [row for row in batch if row[1] in vectors]:
-                numbers = np.array([number for number, _ in kept], dtype=np.int64)
-                yield numbers, np.stack([vectors[digest] for _, digest in kept])
+            if stored_ids := [row for row in batch if row[1] in vectors]:
+                numbers = np.array([number for number, _ in stored_ids], dtype=np.int64)
+                yield numbers, np.stack([vectors[digest] for _, digest in stored_ids])
 
     def _scanned(self, model: str, wanted: Mapping[int, str]) -> Iterator[tuple[Ids, HalfVectors]]:
         """The same by reading the whole archive, which is faster where much of it is wanted."""

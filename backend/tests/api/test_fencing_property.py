@@ -20,7 +20,7 @@ from mcp.shared.exceptions import MCPError
 
 from librarian.api.mcp_transports import McpServer
 from librarian.library import Librarian
-from librarian.text.sanitizing import FENCES, escaped, fenced, visible
+from librarian.text.sanitizing import FENCES, escaped, visible, wrap_untrusted
 from tests.api.clients import connected, run
 
 REMOVED = [character for character in map(chr, range(0x110000)) if visible(character) != character]
@@ -59,7 +59,7 @@ def test_no_character_at_any_place_hides_a_mark() -> None:
             for place in range(len(name) + 3)
         ]
         assert marks(escaped("\n".join(variants))) == []
-        assert marks(fenced(name, "\n".join(variants))) == [("", name), ("/", name)]
+        assert marks(wrap_untrusted(name, "\n".join(variants))) == [("", name), ("/", name)]
 
 
 def test_a_tag_that_only_begins_like_a_mark_stays() -> None:

@@ -845,7 +845,7 @@ class CatalogContract:
     def test_documents_passages_are_counted(self, catalog: Catalog) -> None:
         stored = catalog.put([result(document(f"alpha/api/{name}.md")) for name in ("one", "two")])
         ids = [one.doc_id for one in stored]
-        assert catalog.columns().passages_of(np.array([*ids, 999])).tolist() == [
+        assert catalog.columns().chunk_counts(np.array([*ids, 999])).tolist() == [
             *(len(one.chunk_ids) for one in stored),
             0,
         ]

@@ -81,9 +81,9 @@ class LexicalContract:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def test_a_new_index_is_empty_and_answers(self, index: KeywordIndex) -> None:
-        assert (index.count(), index.dead(), index.tally(), index.generation) == (0, 0, {}, 0)
+        assert (index.count(), index.dead(), index.file_counts(), index.generation) == (0, 0, {}, 0)
         assert index.search(asked("apple"), EVERYTHING, 5).ids == ()
-        assert index.vocabulary("a", 5) == []
+        assert index.terms("a", 5) == []
         features = index.features(asked("apple", identifiers=("a.b",)), np.array([1], dtype=np.int64))
         assert all(values.tolist() == [0.0] for values in features.values())
 
@@ -93,7 +93,7 @@ class LexicalContract:
         index.commit(4)
         ranking = index.search(asked("apple"), EVERYTHING, 5)
         assert (ranking.source, ranking.ids, ranking.status) == ("keyword", (7,), "ok")
-        assert (index.count(), index.tally(), index.generation) == (1, {3: 1}, 4)
+        assert (index.count(), index.file_counts(), index.generation) == (1, {3: 1}, 4)
 
     def test_a_document_can_be_replaced_within_one_commit(self, index: KeywordIndex) -> None:
         index.put([(7, 3, SOME, entry("apple")), (8, 3, SOME, entry("apple"))])
@@ -113,7 +113,7 @@ class LexicalContract:
         assert set(index.search(asked("apple"), EVERYTHING, 5).ids) == {7, 8}, "not before the commit"
         index.commit(2)
         assert index.search(asked("apple"), EVERYTHING, 5).ids == (7,)
-        assert index.tally() == {3: 1}
+        assert index.file_counts() == {3: 1}
 
     def test_a_rollback_forgets_what_wasn_t_committed(self, index: KeywordIndex) -> None:
         index.rollback()
@@ -125,13 +125,13 @@ class LexicalContract:
         index.put([(9, 5, SOME, entry("apple"))])
         index.commit(2)
         assert index.search(asked("apple"), EVERYTHING, 5).ids == (7, 9)
-        assert index.tally() == {3: 1, 5: 1}
+        assert index.file_counts() == {3: 1, 5: 1}
 
     def test_clearing_leaves_nothing(self, index: KeywordIndex) -> None:
         index.put([(1, 1, SOME, entry("apple"))])
         index.commit(9)
         index.clear()
-        assert (index.count(), index.tally(), index.generation) == (0, {}, 0)
+        assert (index.count(), index.file_counts(), index.generation) == (0, {}, 0)
 
     def test_a_reopened_index_knows_what_was_committed(self, tmp_path: Path) -> None:
         index = self.open(tmp_path)
@@ -141,7 +141,7 @@ class LexicalContract:
         index.close()
         index.close()
         index = self.open(tmp_path)
-        assert (index.count(), index.tally(), index.generation) == (1, {1: 1}, 5)
+        assert (index.count(), index.file_counts(), index.generation) == (1, {1: 1}, 5)
         assert index.search(asked("apple"), EVERYTHING, 5).ids == (1,)
         index.close()
 
@@ -168,7 +168,7 @@ class LexicalContract:
         left = {n for n in range(len(made)) if n not in doomed}
         holding = {100 + n for n in left if set(made[n].split()) & set(wanted)}
         assert set(index.search(asked(*wanted), EVERYTHING, 50).ids) == holding
-        assert index.tally() == dict.fromkeys(left, 1)
+        assert index.file_counts() == dict.fromkeys(left, 1)
         assert index.count() == len(left)
         index.close()
 
@@ -287,7 +287,7 @@ class LexicalContract:
         query = asked(text, identifiers=[text], phrases=[[text, text]], excluded=[text])
         index.search(query, EVERYTHING, 5)
         index.features(query, np.array([1], dtype=np.int64))
-        index.vocabulary(text, 3)
+        index.terms(text, 3)
         assert index.count() == 1
         index.close()
 
@@ -382,18 +382,18 @@ class LexicalContract:
             [(n, n, SOME, entry(body)) for n, body in enumerate(["pod", "pods pod", "pod port", "port", "other"])]
         )
         index.commit(1)
-        assert index.vocabulary("po", 2) == ["pod", "port"]
-        assert index.vocabulary("po", 9) == ["pod", "port", "pods"]
-        assert index.vocabulary("zz", 9) == []
+        assert index.terms("po", 2) == ["pod", "port"]
+        assert index.terms("po", 9) == ["pod", "port", "pods"]
+        assert index.terms("zz", 9) == []
 
     def test_vocabulary_gives_the_most_frequent_identifiers_first(self, index: KeywordIndex) -> None:
         for number, names in enumerate(["max_age e42", "max_age", "max_age --all", "--all", ""], start=1):
             index.put([(number, number, SOME, entry("some words", identifiers=names))])
         index.commit(1)
-        assert index.vocabulary("", 9, identifiers=True) == ["max_age", "--all", "e42"]
-        assert index.vocabulary("", 1, identifiers=True) == ["max_age"]
-        assert index.vocabulary("e", 9, identifiers=True) == ["e42"]
-        assert index.vocabulary("words", 9, identifiers=True) == []
+        assert index.terms("", 9, identifiers=True) == ["max_age", "--all", "e42"]
+        assert index.terms("", 1, identifiers=True) == ["max_age"]
+        assert index.terms("e", 9, identifiers=True) == ["e42"]
+        assert index.terms("words", 9, identifiers=True) == []
 
     def test_terms_occur_that_any_field_but_the_identifiers_holds(self, index: KeywordIndex) -> None:
         index.put([(1, 1, SOME, entry("apple it's", title="berry", headings="cherry", path="date", identifiers="a.b"))])
@@ -428,4 +428,4 @@ class LexicalContract:
         for reader in readers:
             reader.join(30)
         assert wrong == []
-        assert index.tally() == {11: 5}
+        assert index.file_counts() == {11: 5}

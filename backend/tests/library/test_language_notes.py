@@ -15,7 +15,7 @@ def notes(languages: dict[str, int], model: str | None) -> list[str]:
     """What a library with so many documents in each language says about a loaded model (None: none is loaded)."""
     loaded = SimpleNamespace(spec=spec_of(model)) if model else None
     tallies = {"document": SimpleNamespace(languages=languages), "email": SimpleNamespace(languages={})}
-    columns = SimpleNamespace(languages=lambda: tuple(languages), tally=tallies.__getitem__)
+    columns = SimpleNamespace(languages=lambda: tuple(languages), file_counts=tallies.__getitem__)
     parts: Any = SimpleNamespace(
         embedder=SimpleNamespace(loaded=lambda: loaded), catalog=SimpleNamespace(columns=lambda: columns)
     )

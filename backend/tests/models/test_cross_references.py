@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from librarian.models import Document
-from librarian.text.cross_references import Places, key_of, meant_by, names_of, stem_of
+from librarian.text.cross_references import Places, key_of, names_of, stem_of, targets_of
 
 
 def page(path: str, **changes: object) -> Document:
@@ -101,12 +101,12 @@ def test_names_that_two_pages_have_lead_nowhere_but_within_their_own_product_or_
 
 @given(st.text(max_size=60))
 def test_whatever_stands_in_a_link_is_read(target: str) -> None:
-    for name in meant_by(START, target):
+    for name in targets_of(START, target):
         assert -(2**63) <= key_of(name) < 2**63
 
 
 @given(st.lists(st.text("aB1._-", min_size=1, max_size=6), min_size=1, max_size=4))
 def test_a_page_is_found_by_its_own_path_with_and_without_its_ending(parts: list[str]) -> None:
     made = page("shop/" + "/".join(parts) + ".md")
-    assert names_of(made) & meant_by(START, f"/{made.file_path}")
+    assert names_of(made) & targets_of(START, f"/{made.file_path}")
     assert stem_of(stem_of(made.file_path) + ".html") == stem_of(made.file_path)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from librarian.text.sanitizing import hides, visible, visible_within
+from librarian.text.sanitizing import has_control_characters, visible, visible_within
 
 KEPT = "\t\n\r"
 WIDTHLESS = "\u061c\u200b\u200e\u200f\u2060\ufeff"
@@ -54,13 +54,13 @@ def test_what_has_no_width_hides_nothing_from_a_reader() -> None:
     st.recursive(st.text(max_size=5) | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
 )
 def test_json_that_hides_nothing_says_so_only_where_that_is_true(value: object) -> None:
-    assert visible_within(value) == value or hides(to_json(value).decode())
+    assert visible_within(value) == value or has_control_characters(to_json(value).decode())
 
 
 @pytest.mark.parametrize("hidden", [chr(code) for code in range(32) if chr(code) not in KEPT])
 def test_no_escape_of_json_hides_a_control_character(hidden: str) -> None:
-    assert hides(to_json({"text": f"a{hidden}b"}).decode())
+    assert has_control_characters(to_json({"text": f"a{hidden}b"}).decode())
 
 
 def test_plain_json_hides_nothing() -> None:
-    assert not hides(to_json({"text": 'A line.\n\t"Quoted" \\ backslash, é, 漢字 and 👩'}).decode())
+    assert not has_control_characters(to_json({"text": 'A line.\n\t"Quoted" \\ backslash, é, 漢字 and 👩'}).decode())

@@ -183,8 +183,8 @@ def test_what_is_forgotten_while_pending_passages_are_read_is_found_again(
     pending = CatalogReader.pending
     with monkeypatch.context() as meanwhile:
         meanwhile.setattr(CatalogReader, "pending", read)
-        assert stored.chunk_ids[0] not in catalog.lacking("m", 9)
-    assert catalog.lacking("m", 9) == list(stored.chunk_ids)
+        assert stored.chunk_ids[0] not in catalog.pending_chunks("m", 9)
+    assert catalog.pending_chunks("m", 9) == list(stored.chunk_ids)
     catalog.close()
 
 

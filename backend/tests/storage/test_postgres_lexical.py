@@ -50,7 +50,7 @@ def test_operators_are_only_words(tmp_path: Path, word: str) -> None:
     query = asked("pod", word, identifiers=[word])
     assert index.search(query, EVERYTHING, 5).ids == (1,)
     index.search(asked(word, phrases=[[word, "pod"]], excluded=[word]), EVERYTHING, 5)
-    index.vocabulary(word, 5)
+    index.terms(word, 5)
     assert index.count() == 2
     index.close()
 

@@ -25,7 +25,7 @@ _SNIPPET = re.compile(r"([ \t]{0,40})-{1,9}8<-{1,9}[ \t]{1,9}(?:\"([^\"]{1,500})
 _SNIPPET_BLOCK = re.compile(r"[ \t]{0,40}-{1,9}8<-{1,9}$")
 _LONGEST_BLOCK = 100  #: lines between the marks of a block; a lone mark opens none
 _SNIPPET_PART = re.compile(r":(?:(-?\d*(?::-?\d*)?(?:,-?\d*(?::-?\d*)?)*)|([A-Za-z][-\w]*))$")
-_VARIANTS = re.compile(
+_EXCERPT = re.compile(
     r"([ \t]{0,40})\{\*[ \t]{0,9}(\S{1,500}+)[ \t]*+((?:\w{1,20}\[[^\]]{0,300}\][ \t]*+)*+)\*\}[ \t]*$"
 )
 _CHOICE = re.compile(r"(\w+)\[([^\]]*)\]")
@@ -94,8 +94,8 @@ def _closes(line: str, fence: str) -> bool:
 def _line(line: str, reader: IncludeReader, stack: Sequence[str], *, in_code: bool) -> list[str]:
     if "8<-" in line and (snippet := _SNIPPET.match(line)):
         return _padded(snippet[1], _snippet((snippet[2] or snippet[3]).strip(), reader, stack))
-    if "{*" in line and (variants := _VARIANTS.match(line)):
-        return _padded(variants[1], _variants(variants[2], variants[3], reader, stack, in_code=in_code))
+    if "{*" in line and (excerpt := _EXCERPT.match(line)):
+        return _padded(excerpt[1], _excerpt(excerpt[2], excerpt[3], reader, stack, in_code=in_code))
     if "{!" in line and (bang := _BANG.match(line)):
         return _padded(bang[1], _bang(bang, reader, stack))
     if "{{#" in line:
@@ -130,7 +130,7 @@ def _replaced(line: str, pattern: re.Pattern[str], insert: Callable[[re.Match[st
     return "".join(found) + line[reached:] if found else line
 
 
-def _fenced(code: Sequence[str], language: str) -> list[str]:
+def _as_fence(code: Sequence[str], language: str) -> list[str]:
     marks = marks_around("\n".join(code))
     return [marks + language, *code, marks]
 
@@ -187,7 +187,7 @@ def _snippet_target(target: str) -> tuple[str, str | None, str | None]:
     return target, None, None
 
 
-def _variants(target: str, choices: str, reader: IncludeReader, stack: Sequence[str], *, in_code: bool) -> list[str]:
+def _excerpt(target: str, choices: str, reader: IncludeReader, stack: Sequence[str], *, in_code: bool) -> list[str]:
     """FastAPI's: the lines of `ln[1:5,8]`, or all, as a fence."""
     ranges = {one[1]: one[2] for one in _CHOICE.finditer(choices)}.get("ln", "").strip()
 
@@ -201,7 +201,7 @@ def _variants(target: str, choices: str, reader: IncludeReader, stack: Sequence[
         path, lines = reader.part([target], _project(reader, stack), stack, chosen)
     except NotIncluded as error:
         return [str(error)]
-    return lines if in_code else _fenced(lines, language_of(path))
+    return lines if in_code else _as_fence(lines, language_of(path))
 
 
 def _bang(match: re.Match[str], reader: IncludeReader, stack: Sequence[str]) -> list[str]:
@@ -236,7 +236,7 @@ def _book(match: re.Match[str], reader: IncludeReader, stack: Sequence[str]) -> 
     except NotIncluded as error:
         return [str(error)]
     if kind in ("playground", "playpen"):
-        return _fenced(lines, ",".join(["rust", *(more or "").replace(",", " ").split()]))
+        return _as_fence(lines, ",".join(["rust", *(more or "").replace(",", " ").split()]))
     return _nested(lines, path, reader, stack) if kind == "include" else lines
 
 
@@ -272,7 +272,7 @@ def _hugo(match: re.Match[str], reader: IncludeReader, stack: Sequence[str], *, 
     language = arguments.get("language") or arguments.get("lang") or language_of(path)
     if in_code:
         return lines
-    return [*([] if name == "readfile" else [f"`{target}`", ""]), *_fenced(lines, language)]
+    return [*([] if name == "readfile" else [f"`{target}`", ""]), *_as_fence(lines, language)]
 
 
 # -- MyST ------------------------------------------------------------------------------------------------------------
@@ -293,8 +293,8 @@ def _myst(
     """What stands in place of a directive of so many further `rows`; lines keep their numbers where that is none."""
     options = {one[1]: (one[2] or "").rstrip() for row in body if (one := _MYST_OPTION.match(row))}
     target = opening[4].rstrip()
-    beside = os.path.dirname(stack[0])
-    folders = reader.upwards(beside) if target.startswith("/") else [beside, os.path.dirname(stack[-1])]
+    own_folder = os.path.dirname(stack[0])
+    folders = reader.upwards(own_folder) if target.startswith("/") else [own_folder, os.path.dirname(stack[-1])]
 
     def chosen(file: IncludedFile) -> list[str]:
         if opening[3] == "literalinclude":
@@ -308,5 +308,5 @@ def _myst(
     caption = [options["caption"], ""] if options.get("caption") else []
     if opening[3] == "literalinclude" or "literal" in options or "code" in options:
         language = options.get("language") or options.get("code") or options.get("lang")
-        return [*caption, *_fenced(lines, language or language_of(path))]
+        return [*caption, *_as_fence(lines, language or language_of(path))]
     return _nested(lines, path, reader, stack)

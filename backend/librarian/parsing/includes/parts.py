@@ -39,27 +39,27 @@ def _require_few(lines: Sequence[str], spec: str) -> None:
 
 def literal_part(lines: Sequence[str], options: Mapping[str, str]) -> list[str]:
     """What `literalinclude` shows, its filters in the order of Sphinx."""
-    kept = list(lines)
+    lines_left = list(lines)
     if "pyobject" in options:
-        kept = python_object(kept, options["pyobject"])
+        lines_left = python_object(lines_left, options["pyobject"])
     for name, keeps in (("start-at", True), ("start-after", False)):
         if name in options:
-            place = _line_with(kept, options[name], name)
-            kept = kept[place if keeps else place + 1 :]
+            place = _line_with(lines_left, options[name], name)
+            lines_left = lines_left[place if keeps else place + 1 :]
             break
     if "end-at" in options:
-        kept = kept[: _line_with(kept, options["end-at"], "end-at") + 1]
+        lines_left = lines_left[: _line_with(lines_left, options["end-at"], "end-at") + 1]
     elif "end-before" in options:
-        kept = kept[: _line_with(kept, options["end-before"], "end-before", first=1)]
+        lines_left = lines_left[: _line_with(lines_left, options["end-before"], "end-before", first=1)]
     if "lines" in options:
-        kept = numbered(kept, options["lines"])
+        lines_left = numbered(lines_left, options["lines"])
     if "dedent" in options:
         width = options["dedent"].strip()
         counted = width.isascii() and width.isdigit() and len(width) < 10
-        kept = [line[int(width) :] for line in kept] if counted else dedented(kept)
+        lines_left = [line[int(width) :] for line in lines_left] if counted else dedented(lines_left)
     before = [options["prepend"]] if "prepend" in options else []
     after = [options["append"]] if "append" in options else []
-    return before + kept + after
+    return before + lines_left + after
 
 
 def _line_with(lines: Sequence[str], text: str, option: str, first: int = 0) -> int:

@@ -89,8 +89,8 @@ def _included(target: str, options: Mapping[str, str], reader: IncludeReader, st
 def _folders(target: str, reader: IncludeReader, stack: Sequence[str]) -> list[str]:
     """Where a path is relative to: the document, as Sphinx has it, or the file that holds the directive, as docutils
     has it; one that begins with a slash to the folder of the sources, which is one of those above."""
-    beside = os.path.dirname(stack[0])
-    return reader.upwards(beside) if target.startswith("/") else [beside, os.path.dirname(stack[-1])]
+    own_folder = os.path.dirname(stack[0])
+    return reader.upwards(own_folder) if target.startswith("/") else [own_folder, os.path.dirname(stack[-1])]
 
 
 def _block(code: Sequence[str], language: str) -> list[str]:

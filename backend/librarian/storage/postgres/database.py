@@ -191,10 +191,10 @@ class Database:
         """A read transaction that sees one committed state. Within one, the same thread gets the same again."""
         inside: Connection[Any] | None = getattr(self._here, "connection", None)
         if inside is not None:
-            with self.told():
+            with self.notified():
                 yield inside
             return
-        with self.told(), self._snapshots, self.connection() as connection:
+        with self.notified(), self._snapshots, self.connection() as connection:
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             self._here.connection = connection
             try:
@@ -208,10 +208,10 @@ class Database:
     def transaction(self) -> Iterator[Connection[Any]]:
         """A write transaction, undone where the block fails. Within one, the same thread gets a part of it."""
         if (whole := self.writing) is not None:
-            with self.told(), whole.transaction():
+            with self.notified(), whole.transaction():
                 yield whole
             return
-        with self.told(), self.connection() as connection, connection.transaction():
+        with self.notified(), self.connection() as connection, connection.transaction():
             self._here.writing = connection
             try:
                 yield connection
@@ -254,7 +254,7 @@ class Database:
         """A connection of one's own, outside the pool: for locks and listening. The caller closes it."""
         import psycopg
 
-        with self.told():
+        with self.notified():
             connection = psycopg.connect(self._url, autocommit=True, connect_timeout=int(self._wait_s))
             try:
                 self._configure(connection)
@@ -264,7 +264,7 @@ class Database:
             return connection
 
     @contextlib.contextmanager
-    def told(self) -> Iterator[None]:
+    def notified(self) -> Iterator[None]:
         """The server's silence told as `Unavailable`; errors of statements are bugs and stay as they are."""
         import psycopg
         from psycopg_pool import PoolClosed, PoolTimeout
@@ -283,8 +283,8 @@ class Database:
 
         register_vector(connection)
         search_path = sql.SQL("SET search_path TO {}, public").format(sql.Identifier(self.schema))
-        kept = [sql.SQL("SET {} TO {}").format(sql.Identifier(name), sql.Literal(n)) for name, n in _KEEPALIVE.items()]
-        connection.execute(sql.SQL("; ").join([search_path, *kept]))
+        idle = [sql.SQL("SET {} TO {}").format(sql.Identifier(name), sql.Literal(n)) for name, n in _KEEPALIVE.items()]
+        connection.execute(sql.SQL("; ").join([search_path, *idle]))
 
     # -- locks and news --------------------------------------------------------------------------------------------
 

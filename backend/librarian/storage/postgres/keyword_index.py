@@ -245,7 +245,7 @@ class PostgresKeywordIndex:
         )
         return {asked[place - 1]: int(count) for place, count in rows}
 
-    def vocabulary(self, prefix: str, limit: int, *, identifiers: bool = False) -> list[str]:
+    def terms(self, prefix: str, limit: int, *, identifiers: bool = False) -> list[str]:
         """Indexed terms of bodies, or identifiers, that start so, most frequent first.
 
         Counted over two thousand entries: for terms, ones that hold such a term; for identifiers, ones that hold any.
@@ -269,7 +269,7 @@ class PostgresKeywordIndex:
         """0: `ts_rank` reads no frequencies."""
         return 0
 
-    def tally(self) -> dict[int, int]:
+    def file_counts(self) -> dict[int, int]:
         """Document id → how many entries it has, for reconciling."""
         return dict(self._rows("SELECT doc_id, count(*) FROM entries GROUP BY doc_id"))
 
@@ -303,7 +303,7 @@ class PostgresKeywordIndex:
         with self._lock:
             self._check_open()
             try:
-                with self._database.told():
+                with self._database.notified():
                     if self._writer is None and (whole := self._database.writing) is not None:
                         yield whole
                         return

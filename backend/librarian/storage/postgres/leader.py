@@ -30,7 +30,7 @@ class LeaderLock:
         self._stop, self._leading, self._decided = threading.Event(), threading.Event(), threading.Event()
         self._announcing, self._announced = threading.Lock(), 0
         self._thread: threading.Thread | None = None
-        self.problem = ""  #: why there is no connection now
+        self.error = ""  #: why there is no connection now
 
     @property
     def leading(self) -> bool:
@@ -72,13 +72,13 @@ class LeaderLock:
     def _run(self) -> None:
         while not self._stop.is_set():
             try:
-                with self._database.told(), self._database.session() as session:
+                with self._database.notified(), self._database.session() as session:
                     self._listen(session)
             except Exception as error:
                 known = isinstance(error, LibrarianError)
-                if not self.problem:  # log it once, however long it lasts
+                if not self.error:  # log it once, however long it lasts
                     logger.warning("waiting for the database: %s", error, exc_info=None if known else error)
-                self.problem = str(error) if known else "The leader lock can't be requested; see the log."
+                self.error = str(error) if known else "The leader lock can't be requested; see the log."
             if self.leading:
                 self._leading.clear()
                 logger.info("this server no longer indexes")
@@ -90,10 +90,10 @@ class LeaderLock:
         session.execute(f'LISTEN "{self._database.channel}"'.encode())
         row = session.execute("SELECT value::bigint FROM meta WHERE key = 'generation'").fetchone()
         self.announce(row[0] if row is not None else 0)
-        if self.problem:
+        if self.error:
             logger.info("the database answers again")
         while not self._stop.is_set():
-            self.problem = ""
+            self.error = ""
             if not self.leading:
                 self._acquire(session)
             self._decided.set()
