@@ -597,7 +597,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
             [indexer.model(), options.fusion, str(engine.weights), __version__, *adapter_training.fingerprints()]
         ),
         scale=options.fusion,
-        by_meaning=settings.embeddings.enabled,
+        semantic=settings.embeddings.enabled,
         adapted=lambda: adapter_training.in_use,
         ended=ended,
     )

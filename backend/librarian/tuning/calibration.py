@@ -149,7 +149,7 @@ class CalibrationTraining:
         complete: whether every passage is embedded.
         fingerprint: names what sums depend on besides the library: model, fusion, weights.
         scale: of hybrid's sums.
-        by_meaning: whether the library has embeddings; without, keyword search alone is calibrated.
+        semantic: whether the library has embeddings; without, keyword search alone is calibrated.
         adapted: whether a query adapter is in use: questions of held-out pages are asked then.
         ended: set once the library closes.
     """
@@ -162,7 +162,7 @@ class CalibrationTraining:
         complete: Callable[[], bool],
         fingerprint: Callable[[], str],
         scale: str,
-        by_meaning: bool,
+        semantic: bool,
         adapted: Callable[[], bool] = lambda: False,
         ended: threading.Event,
     ) -> None:
@@ -171,7 +171,7 @@ class CalibrationTraining:
         self._complete = complete
         self._given = fingerprint
         self._modes: dict[str, Mode] = {"keyword": "keyword"}
-        if by_meaning:
+        if semantic:
             self._modes |= {"semantic": "semantic", scale: "hybrid"}
         self._ended = ended
         self._adapted = adapted

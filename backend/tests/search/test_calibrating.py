@@ -79,7 +79,7 @@ def test_a_library_with_too_few_headings_to_fit_keeps_the_shipped_curves_for_goo
         complete=lambda: True,
         fingerprint=lambda: "",
         scale="learned",
-        by_meaning=False,
+        semantic=False,
         ended=threading.Event(),
     )
     asked = Query("how to deploy", mode="keyword")
@@ -107,7 +107,7 @@ def test_it_outlives_a_moment_in_which_the_catalog_cannot_be_read(
         complete=complete,
         fingerprint=lambda: "",
         scale="learned",
-        by_meaning=False,
+        semantic=False,
         ended=ended,
     )
     monkeypatch.setattr("librarian.tuning.calibration.MIN_CHUNKS", 1)

@@ -141,7 +141,7 @@ def test_a_library_is_calibrated_with_foreign_questions_in_its_language(
         complete=lambda: True,
         fingerprint=lambda: "",
         scale="learned",
-        by_meaning=True,
+        semantic=True,
         ended=threading.Event(),
     )
     found = fitting.renew()

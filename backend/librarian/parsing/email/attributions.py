@@ -12,7 +12,7 @@ from . import phrases
 
 _TRIM = ">* \t\xa0\u202a-_"
 _NAMES = sorted((name for names in phrases.HEADER_NAMES.values() for name in names), key=len, reverse=True)
-_FIELDS = {name.casefold(): meaning for meaning, names in phrases.HEADER_NAMES.items() for name in names}
+_FIELDS = {name.casefold(): field for field, names in phrases.HEADER_NAMES.items() for name in names}
 HEADER = re.compile(rf"^[>\s*_]*(?P<name>{'|'.join(map(re.escape, _NAMES))})\s*\*?\s*[:：]", re.I)
 _LONGEST_LINE = 500
 _header = lru_cache(maxsize=2_048)(HEADER.match)  #: each line is asked several times, and attacks repeat theirs
