@@ -23,7 +23,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from librarian.indexing.refresh import reader_pool
+from librarian.indexing.indexer import IndexerOptions
+from librarian.indexing.refresh import Children
 from librarian.models import ReadResult, SourceFile
 from librarian.parsing.chunking import StructureChunker
 from librarian.parsing.reader import FileReader
@@ -89,7 +90,7 @@ def documents(number: int) -> list[str]:
 def classics() -> list[str]:
     """Known bombs at full size, in a child with 30 s and 1 GiB each."""
     reader, outcomes, found = FileReader(StandardAnalyzer(), StructureChunker()), Counter[str](), []
-    pool = reader_pool(reader, 1, timeout_s=30, memory_mb=1024)
+    pool = Children(reader, IndexerOptions(processes=1, file_timeout_s=30, file_memory_mb=1024)).reading()
     slowest, name_of_slowest = 0.0, ""
     with tempfile.TemporaryDirectory() as folder:
         for name, content in by_hand():

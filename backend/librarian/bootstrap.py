@@ -529,7 +529,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         embedder=embedding_child(settings) if settings.embeddings.enabled else None,
         model_key=model_key(settings),
         options=indexer_options(settings),
-        on_generation=[leader.announce if leader else listeners],
+        on_generation=leader.announce if leader else listeners,
     )
     scheduler = IndexScheduler(
         indexer,

@@ -150,7 +150,7 @@ def shut_down_daemon(index: Path, *, version: str = __version__, timeout_s: floa
 
 
 def replace_daemon(index: Path, *, version: str, timeout_s: float = 30.0) -> FolderLock:
-    """The daemon's lock, for a process that wants to be the daemon: one that runs is asked to retire, and nobody
+    """The daemon's lock, for a process that wants to be the daemon: a running one is asked to shut down, and nobody
     starts another meanwhile. Raises `Unavailable` where it doesn't let go.
     """
     lock = FolderLock(index, DAEMON)

@@ -10,7 +10,8 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO, Final
+from io import BufferedReader
+from typing import Final
 
 from ..models import SourceFile
 from .paths import mtime_of
@@ -34,7 +35,7 @@ def open_below(root: str, path: str, flags: int = 0) -> int:
         return os.open(name, _FILE | flags, dir_fd=folder)
 
 
-def open_source(source: SourceFile) -> BinaryIO:
+def open_source(source: SourceFile) -> BufferedReader:
     """A found file, opened for reading. Raises `OSError`, with `ESTALE` where it isn't the file that was found.
 
     A `SourceFile` without a root, which no scan has found, is opened by its path.

@@ -8,28 +8,26 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
 
 from ..errors import SourceError
 from ..files.paths import Paths
 from ..files.safe_open import open_source
 from ..models import Failure, SourceFile
-from ..parsing.base import Scanner
 from ..storage.base import Catalog
+from .scanner import FolderScanner
 
 Known = Mapping[str, tuple[int, int, str]]  #: file_path → (size, mtime_ns, content_hash or "" if failed)
 
 _NOT_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})  # other errors say nothing
-_BLOCK = 1 << 20
 _SHOWN = 3  #: file paths that a sentence names
 
 
 @dataclass(slots=True)
 class FolderDiff:
-    """What a look at the folder, or at a part of it, found."""
+    """Differences between the folder, or a part of it, and the catalog."""
 
     to_read: list[SourceFile] = field(default_factory=list)  #: new, changed, or to be read again
     touched: list[SourceFile] = field(default_factory=list)  #: another time, the same content
@@ -42,14 +40,15 @@ class FolderDiff:
         """What an index lacks or holds too much, for people."""
         found = []
         if self.to_read:
-            found.append(f"{len(self.to_read):,} files are new or changed: {_some(f.file_path for f in self.to_read)}.")
+            changed = [source.file_path for source in self.to_read]
+            found.append(f"{len(changed):,} files are new or changed: {_some(changed)}.")
         if self.deleted:
             found.append(f"{len(self.deleted):,} documents have no file any more: {_some(self.deleted)}.")
         return found
 
 
 def examine_folder(
-    root: str, scanner: Scanner, known: Known, missing_reason: Callable[[], str]
+    root: str, scanner: FolderScanner, known: Known, missing_reason: Callable[[], str]
 ) -> tuple[list[str], frozenset[str]]:
     """How the index differs from the folder, in sentences, and what has to be read; compares all content. `away` says
     why the folder isn't there; empty where it is."""
@@ -63,9 +62,8 @@ def examine_folder(
     return diff.sentences(), frozenset(source.file_path for source in diff.to_read)
 
 
-def _some(paths: Iterable[str]) -> str:
-    first = list(islice(paths, _SHOWN + 1))
-    return ", ".join(first[:_SHOWN]) + (", …" if len(first) > _SHOWN else "")
+def _some(paths: Sequence[str]) -> str:
+    return ", ".join(paths[:_SHOWN]) + (", …" if len(paths) > _SHOWN else "")
 
 
 def compare(
@@ -130,17 +128,12 @@ def deleted_paths(diff: FolderDiff, on_disk: Callable[[str], str]) -> list[str]:
 
 def hash_of(source: SourceFile) -> str:
     """SHA-256 of a file's bytes, hex; empty where it can't be read."""
-    digest = hashlib.sha256()
     try:
         with open_source(source) as file:
-            while block := file.read(_BLOCK):
-                digest.update(block)
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return ""
-    return digest.hexdigest()
 
-
-Clock = Callable[[], float]
 
 _FEW = 20  # fewer documents than this may all vanish at once
 _RETENTION_S = 24 * 3600.0
@@ -161,9 +154,11 @@ def is_moved(held: str, root: str, catalog: Catalog) -> bool:
 
 
 class MissingFiles:
-    """Judges what is missing. `problems["root"]` is set while it is kept."""
+    """Decides whether documents of missing files are kept. `errors["root"]` is set while they are."""
 
-    def __init__(self, root: str, scanner: Scanner, catalog: Catalog, errors: dict[str, str], clock: Clock) -> None:
+    def __init__(
+        self, root: str, scanner: FolderScanner, catalog: Catalog, errors: dict[str, str], clock: Callable[[], float]
+    ) -> None:
         self._root = root
         self._scanner = scanner
         self._catalog = catalog
@@ -184,21 +179,23 @@ class MissingFiles:
     def judge(self, missing: int, documents: int, everything: bool) -> bool:
         """Whether to keep all documents whose files are missing. `everything`: the whole folder was looked at."""
         most = missing * 2 > documents
-        if missing and (reason := self._unreadable()):
-            return self._hold(reason)
-        if most and not self._pruning and (reason := self._unmounted()):
-            return self._hold(reason)
-        if most and documents >= _FEW:
-            return self._keep_a_day(self._scarce(missing, documents))
-        if everything:
+        reason = self._unreadable() if missing else ""
+        if not reason and most and not self._pruning:
+            reason = self._unmounted()
+        if not reason and most and documents >= _FEW:
+            if self._retention_over():
+                return False
+            reason = self._scarce(missing, documents)
+        if reason:
+            self._errors["root"] = reason
+        elif everything:
             self._forget()
-        return False
+        return bool(reason)
 
     def keep(self, error: SourceError) -> str:
         """Keep everything, for the root can't be looked into; says so in a sentence."""
-        reason = self._unreadable() or str(error)
-        self._hold(reason)
-        return reason
+        self._errors["root"] = self._unreadable() or str(error)
+        return self._errors["root"]
 
     @contextmanager
     def pruning(self) -> Iterator[None]:
@@ -209,19 +206,15 @@ class MissingFiles:
         finally:
             self._pruning = False
 
-    def _hold(self, reason: str) -> bool:
-        self._errors["root"] = reason
-        return True
-
-    def _keep_a_day(self, reason: str) -> bool:
+    def _retention_over(self) -> bool:
         now, since = self._clock(), self._meta(_META)
         if not since or float(since) > now:  # the clock was put back
             since = str(now)
             self._catalog.set_meta(_META, since)
         if self._pruning or now - float(since) >= _RETENTION_S:
             self._forget()
-            return False
-        return self._hold(reason)
+            return True
+        return False
 
     def _unreadable(self) -> str:
         try:

@@ -13,13 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from ..embeddings.base import Embedder
 from ..errors import SetupError, SourceError, Unavailable
 from ..models import IndexReport, Progress
-from ..parsing.base import Reader, Scanner
+from ..parsing.base import Reader
 from ..storage.base import Catalog, EmbeddingCache, KeywordIndex
 from ..vector_stores.base import VectorStore
 from ..vector_stores.sync import VectorSync
@@ -30,11 +31,11 @@ from .index_log import ErrorLog, log_report
 from .malloc import give_back
 from .model_switch import ModelsInUse
 from .refresh import Children, Refresh, Scope
+from .scanner import IGNORE_FILES, FolderScanner
 from .writer import Batch, IndexWriter, examine_lexical, is_worn, repair_lexical
 
 logger = logging.getLogger(__name__)
 
-_IGNORE_FILES = frozenset({".gitignore", ".librarianignore"})  # a change of one may concern any file
 _RENEWED = "keyword index renewed"  # when all its entries were last written anew
 _RENEWAL_S = 86_400.0  # not repeated sooner, because it reads every file
 _ROOT_RETRY_S = 30.0  # how often a missing root is looked for
@@ -50,8 +51,6 @@ class IndexerOptions:
     file_timeout_s: float = 60.0
     file_memory_mb: int | None = 1024
     embedding_processes: int = 1  #: 0 embeds in this process
-    embedding_timeout_s: float = 120.0
-    embedding_memory_mb: int | None = 4096
     reconcile_s: float = 600.0  #: how often the whole folder is scanned, because watchers miss changes
     idle_s: float = 60.0  #: worker processes end after that long without work
     nice: int = 10
@@ -80,7 +79,7 @@ class FileIndexer:
     def __init__(
         self,
         root: Path | str,
-        scanner: Scanner,
+        scanner: FolderScanner,
         reader: Reader,
         catalog: Catalog,
         lexical: KeywordIndex,
@@ -90,7 +89,7 @@ class FileIndexer:
         embedder: Callable[[], Embedder] | None = None,
         model_key: str = "",
         options: IndexerOptions = IndexerOptions(),
-        on_generation: Iterable[Callable[[int], None]] = (),
+        on_generation: Callable[[int], None] = lambda generation: None,
         fault: Callable[[str], None] = lambda step: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -102,7 +101,7 @@ class FileIndexer:
         self._archive = archive
         self._embedder = embedder
         self._options = options
-        self._on_generation = list(on_generation)
+        self._on_generation = on_generation
         self._fault = fault
         self._clock = clock
         self._vectors_sync = VectorSync(catalog, archive, stores_for, fault)
@@ -124,6 +123,7 @@ class FileIndexer:
         self._missing = MissingFiles(self._root, scanner, catalog, self._errors, clock)
         self.missing_reason = self._missing.missing_reason
         self._models = ModelsInUse(catalog, self._vectors_sync, model_key)
+        self.model = self._models.answering
         self._vectors = VectorWork(
             catalog,
             archive,
@@ -135,7 +135,7 @@ class FileIndexer:
             writing=self._writing,
             fault=fault,
             observe=lambda event, **fields: None,
-            progress=self._set_rate,
+            progress=partial(setattr, self, "_rate"),
         )
         self.last_indexed_at: float | None = None  #: seconds since the epoch; None before the first refresh
         self._counts = Counter[str]()  # what refreshes found since `take_counts`
@@ -173,7 +173,11 @@ class FileIndexer:
                 self._pending, self._embedding = False, True
             finished = False
             try:
-                done, finished = self._fill(stop or threading.Event())
+                stop = stop or threading.Event()
+                done, finished = self._vectors.fill(partial(self._give_way, stop), partial(self._stopped, stop))
+                if done and finished:
+                    logger.info("Embedded what had no vector: %d passages in all", done)
+                    self._on_generation(self._catalog.bump())
                 return done
             finally:
                 with self._state:
@@ -306,7 +310,7 @@ class FileIndexer:
         whole = any(
             path == self._root
             or self._root.startswith(path.rstrip(os.sep) + os.sep)
-            or os.path.basename(path) in _IGNORE_FILES
+            or os.path.basename(path) in IGNORE_FILES  # a change of one may concern any file
             for path in given
         )
         return Scope() if whole else Scope(everything=False, paths=given)
@@ -323,7 +327,7 @@ class FileIndexer:
                 pool=self._children.reading,
                 keep_missing=self._missing.judge,
                 missing_reason=self._missing.missing_reason,
-                progress=self._set_text_progress,
+                progress=partial(setattr, self, "_text_progress"),
                 stopping=self._stop.is_set,
                 limits=self._children.limits,
             )
@@ -355,19 +359,9 @@ class FileIndexer:
             except BaseException:
                 self._prepared = False  # something is half done: compare before going on
                 raise
-        self._tell(generation)
+        self._on_generation(generation)
         self._wake_embedding()
         return generation
-
-    # -- vectors ---------------------------------------------------------------------------------------------------
-
-    def _fill(self, stop: threading.Event) -> tuple[int, bool]:
-        """(passages done, whether all that can be embedded is)."""
-        done, finished = self._vectors.fill(lambda: self._give_way(stop), lambda: self._stopped(stop))
-        if done and finished:
-            logger.info("Embedded what had no vector: %d passages in all", done)
-            self._tell(self._catalog.bump())
-        return done, finished
 
     def _give_way(self, stop: threading.Event) -> bool:
         """Wait while files are looked at; False where embedding is to end."""
@@ -397,20 +391,10 @@ class FileIndexer:
         with self._catalog.read() as reader:
             return reader.meta(key)
 
-    def _tell(self, generation: int) -> None:
-        for listener in self._on_generation:
-            listener(generation)
-
     def _wake_embedding(self) -> None:
         with self._state:
             self._pending = self._embedder is not None
             self._state.notify_all()
-
-    def _set_rate(self, rate: Rate) -> None:
-        self._rate = rate
-
-    def _set_text_progress(self, progress: Progress) -> None:
-        self._text_progress = progress
 
     # -- state -----------------------------------------------------------------------------------------------------
 
@@ -436,13 +420,6 @@ class FileIndexer:
             chunks_per_s=rate.per_s,
             eta_s=left if text.phase == "idle" else text.eta_s,
         )
-
-    def model(self) -> str:
-        """Fingerprint of the model whose vectors answer; empty where there is none yet.
-
-        While a changed model fills its stores, this is the one before.
-        """
-        return self._models.answering()
 
     def answering_key(self) -> str:
         """`model_key` of the model whose vectors answer, where that isn't the configured one; empty otherwise."""
@@ -521,9 +498,6 @@ class FileIndexer:
             return True
         return bool(self._threads) and (self._scan_at == 0.0 or (self._pending and self._retry_at == 0.0))
 
-    def _has_text_work(self) -> bool:
-        return self._stop.is_set() or bool(self._inbox) or self._scan_at == 0.0
-
     def _run_text(self) -> None:
         first = True
         while (task := self._next_task()) is not None:
@@ -535,7 +509,10 @@ class FileIndexer:
     def _next_task(self) -> _Task | None:
         """Wait for what is to be looked at, and take it; nothing where there was none for a while, None at the end."""
         with self._state:
-            self._state.wait_for(self._has_text_work, self._patience())
+            self._state.wait_for(
+                lambda: self._stop.is_set() or bool(self._inbox) or self._scan_at == 0.0,
+                max(0.0, min(self._scan_at - time.monotonic(), self._options.idle_s)),
+            )
             if self._stop.is_set():
                 return None
             task = _Task(self._scan_at <= time.monotonic(), self._inbox, missed="root" in self._errors)
@@ -593,9 +570,6 @@ class FileIndexer:
         """Seconds until everything is looked at again."""
         soon = {"root": _ROOT_RETRY_S, "index": self._text_pause_s}
         return min([self._options.reconcile_s, *(pause for part, pause in soon.items() if part in self._errors)])
-
-    def _patience(self) -> float:
-        return max(0.0, min(self._scan_at - time.monotonic(), self._options.idle_s))
 
     def _rest(self) -> None:
         """End children that have had nothing to do for a while, and give back what working and answering left free."""

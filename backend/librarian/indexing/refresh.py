@@ -10,11 +10,12 @@ import logging
 import os
 import time
 from bisect import bisect_left, bisect_right
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ..embeddings.base import Embedder
@@ -22,11 +23,12 @@ from ..errors import SourceError
 from ..files.paths import Paths, name_of, spelling_of, state_of
 from ..files.safe_open import is_unchanged
 from ..models import OUTDATED, Failure, Included, IndexReport, Progress, ReadResult, SourceFile
-from ..parsing.base import Reader, Scanner
+from ..parsing.base import Reader
 from ..storage.base import Catalog
 from .changes import FolderDiff, compare, deleted_paths
 from .embedding import EmbedderPool, embedder_pool
 from .index_log import log_left_out
+from .scanner import FolderScanner
 from .workers import WorkerDied, WorkerPool
 from .writer import Batch, as_read
 
@@ -36,14 +38,12 @@ if TYPE_CHECKING:
 
 def outdated_by_included(included: Mapping[str, tuple[Included, ...]], root: str) -> frozenset[str]:
     """File paths of the documents of which an included file isn't as it was, has come or is gone."""
-    seen: dict[str, tuple[int, int]] = {}
-
-    def is_as_it_was(file: Included) -> bool:
-        if file.path not in seen:
-            seen[file.path] = state_of(os.path.join(root, file.path))
-        return seen[file.path] == (file.size, file.mtime_ns)
-
-    return frozenset(path for path, files in included.items() if not all(map(is_as_it_was, files)))
+    state = cache(state_of)
+    return frozenset(
+        path
+        for path, files in included.items()
+        if any(state(os.path.join(root, file.path)) != (file.size, file.mtime_ns) for file in files)
+    )
 
 
 def that_include(included: Mapping[str, tuple[Included, ...]], root: str, changed: Collection[str]) -> frozenset[str]:
@@ -51,16 +51,12 @@ def that_include(included: Mapping[str, tuple[Included, ...]], root: str, change
 
     Not compared by time: a clock tick can hold two writes.
     """
-    found: set[str] = set()
-    for path, files in included.items():
-        for file in files:
-            place = os.path.join(root, file.path)
-            while place not in changed and (folder := os.path.dirname(place)) != place:
-                place = folder
-            if place in changed:
-                found.add(path)
-                break
-    return frozenset(found)
+
+    def is_changed(file: Included) -> bool:
+        place = PurePath(root, file.path)
+        return any(str(each) in changed for each in (place, *place.parents))
+
+    return frozenset(path for path, files in included.items() if any(map(is_changed, files)))
 
 
 logger = logging.getLogger(__name__)
@@ -103,7 +99,7 @@ class Refresh:
     """One refresh; `run` is called once."""
 
     root: str
-    scanner: Scanner
+    scanner: FolderScanner
     catalog: Catalog
     write: Callable[[Batch], int]  #: makes a batch true and returns the new generation
     pool: Callable[[], ReaderPool]
@@ -323,7 +319,8 @@ class Refresh:
             return min(pool.timeout_s(source), _SLICE_S * max(1.0, source.size / _BYTES_PER_SLICE))
 
         late: list[SourceFile] = []
-        for source, outcome in self._retried(sorted(sources, key=_is_large), pool, first_limit):
+        small_first = sorted(sources, key=lambda source: source.size > _SMALL)
+        for source, outcome in self._retried(small_first, pool, first_limit):
             if isinstance(outcome, TimeoutError) and first_limit(source) < pool.timeout_s(source):
                 late.append(source)
             else:
@@ -336,18 +333,17 @@ class Refresh:
     def _retried(
         self, sources: list[SourceFile], pool: ReaderPool, timeout_s: Callable[[SourceFile], float]
     ) -> Iterator[tuple[SourceFile, ReadResult | BaseException]]:
-        tries: dict[str, int] = {}
-        queue = deque(sources)
-        while queue:
-            batch_sources, queue = list(queue), deque()
-            for source, outcome in pool.map(batch_sources, timeout_s):
-                tries[source.file_path] = tries.get(source.file_path, 0) + 1
+        tries = Counter[str]()
+        while sources:
+            now_read, sources = sources, []
+            for source, outcome in pool.map(now_read, timeout_s):
+                tries[source.file_path] += 1
                 if tries[source.file_path] >= _TRIES or (is_unchanged(source) and not isinstance(outcome, WorkerDied)):
                     yield source, outcome
                     continue
                 now = self.scanner.look(source.path)
                 if isinstance(now, SourceFile):
-                    queue.append(now)
+                    sources.append(now)
                 else:
                     yield source, SourceError(f"{source.file_path} went away while it was read.", reason="vanished")
 
@@ -397,10 +393,6 @@ def _beginning_with(start: str, names: Sequence[str]) -> Sequence[str]:
     return names[first : bisect_right(names, start, lo=first, key=lambda name: name[: len(start)])]
 
 
-def _is_large(source: SourceFile) -> bool:
-    return source.size > _SMALL
-
-
 def _chunks_of(result: ReadResult) -> int:
     return sum(len(one.chunks) for one in result.members or (result,))
 
@@ -427,28 +419,6 @@ def failure_of(source: SourceFile, error: BaseException) -> Failure:
     return Failure(source.file_path, "failed", reason, detail, source.size, source.mtime_ns)
 
 
-def reader_pool(
-    reader: Reader, processes: int, *, timeout_s: float, memory_mb: int | None = None, nice: int = 10
-) -> ReaderPool:
-    """A pool of children that read files with (a copy of) `reader`; large ones (archives) may take longer."""
-
-    def patience(source: SourceFile) -> float:
-        if source.extension in _MAILS and source.size < _BYTES_PER_TIMEOUT:
-            return min(timeout_s, _MAIL_S * max(1.0, source.size / _BYTES_PER_MAIL))
-        return timeout_s * max(1.0, source.size / _BYTES_PER_TIMEOUT)
-
-    return WorkerPool(
-        partial(attrgetter("read"), reader),  # so that the process imports little
-        processes,
-        cores=1,
-        timeout_s=patience,
-        memory_mb=memory_mb,
-        nice=nice,
-        cost=lambda source: source.size + _FILE_COST,
-        max_ahead=_READ_AHEAD,
-    )
-
-
 class Children:
     """The worker processes of an indexer. `close` ends them; the next use starts them again."""
 
@@ -466,14 +436,23 @@ class Children:
     def reading(self) -> ReaderPool:
         """Processes that read files."""
         if self._reading is None:
-            self._reading = reader_pool(
-                self._reader,
+            self._reading = WorkerPool(
+                partial(attrgetter("read"), self._reader),  # so that the process imports little
                 self._options.processes,
-                timeout_s=self._options.file_timeout_s,
+                cores=1,
+                timeout_s=self._timeout_s,
                 memory_mb=self._options.file_memory_mb,
                 nice=self._options.nice,
+                cost=lambda source: source.size + _FILE_COST,
+                max_ahead=_READ_AHEAD,
             )
         return self._reading
+
+    def _timeout_s(self, source: SourceFile) -> float:
+        limit = self._options.file_timeout_s
+        if source.extension in _MAILS and source.size < _BYTES_PER_TIMEOUT:
+            return min(limit, _MAIL_S * max(1.0, source.size / _BYTES_PER_MAIL))
+        return limit * max(1.0, source.size / _BYTES_PER_TIMEOUT)  # large files may be archives
 
     def embedding(self, make: Callable[[], Embedder]) -> EmbedderPool:
         """The process that embeds, with the model that `make` builds there."""
@@ -481,8 +460,8 @@ class Children:
             self._embedding = embedder_pool(
                 make,
                 self._options.embedding_processes,
-                timeout_s=self._options.embedding_timeout_s,
-                memory_mb=self._options.embedding_memory_mb,
+                timeout_s=120.0,
+                memory_mb=4096,
                 nice=self._options.nice,
             )
         return self._embedding

@@ -1,4 +1,4 @@
-"""What the patterns of a setting choose: `docs.include` and `docs.exclude`, written as in an ignore file."""
+"""The files below the root that are indexed, by ignore files, `docs.include`, `docs.exclude`, format and size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -37,19 +36,18 @@ class IgnoreRules:
         """The rules inside `folder` (absolute), whose path below the root is `relative` (empty for the root)."""
         added = []
         for name in IGNORE_FILES:
+            path = os.path.join(folder, name)
             try:
-                with open(
-                    os.path.join(folder, name), encoding="utf-8", errors="replace", opener=_without_following
-                ) as file:
+                with open(path, encoding="utf-8", errors="replace", opener=_without_following) as file:
                     lines = name_of(file.read(_LONGEST)).splitlines()
             except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
                 continue
             except OSError as error:
-                if not os.path.lexists(os.path.join(folder, name)):
+                if not os.path.lexists(path):
                     continue  # the folder can't be looked into, which is said of it
-                _log.warning("Ignore file '%s' can't be read: %s", os.path.join(folder, name), error)
+                _log.warning("Ignore file '%s' can't be read: %s", path, error)
                 continue
-            added.append((f"{relative}/" if relative else "", _spec(lines, os.path.join(folder, name))))
+            added.append((f"{relative}/" if relative else "", _spec(lines, path)))
         return IgnoreRules((*self._layers, *added)) if added else self
 
     def excludes(self, relative: str, *, folder: bool) -> str:
@@ -226,15 +224,15 @@ class FolderScanner:
     ) -> Iterator[SourceFile | Failure]:
         """`chain` holds the real paths of the folders above and of this one, to recognise loops."""
         # An explicit stack of iterators, so that a very deep tree meets no recursion limit.
-        stack = [(path, _children(chain), relative, rules.enter(path, relative), chain)]
+        stack = [(path, _children(chain, relative), relative, rules.enter(path, relative), chain)]
         while stack:
             path, entries_left, parent, rules, chain = stack[-1]
             entry = next(entries_left, None)
             if entry is None:
                 stack.pop()
                 continue
-            if isinstance(entry, _Twin):
-                yield entry.failure(parent)
+            if isinstance(entry, Failure):
+                yield entry
                 continue
             name = _join(parent, name_of(entry))
             inside = os.path.join(path, entry)
@@ -244,7 +242,7 @@ class FolderScanner:
                     yield outcome
                 continue
             try:
-                inner = _children((*chain, outcome))
+                inner = _children((*chain, outcome), name)
             except OSError as error:
                 yield Failure(name, "failed", "unreadable", f"folder can't be listed: {error.strerror or error}")
                 continue
@@ -266,9 +264,9 @@ class FolderScanner:
         except OSError as error:
             return Failure(relative, "failed", "unreadable", error.strerror or str(error))
         if stat.S_ISDIR(status.st_mode):
-            if refused := self._refused_folder(path, relative, rules):
-                return refused
-            return target or _inside(path, chain)
+            if why := left_out_folder(path):
+                return Failure(relative, "skipped", "ignored", why)
+            return self._left_out(relative, rules, folder=True) or target or _inside(path, chain)
         if not stat.S_ISREG(status.st_mode):
             return Failure(relative, "skipped", "special", "not a regular file")
         return self._file(path, relative, status, rules, chain[0], target or _inside(path, chain))
@@ -287,12 +285,12 @@ class FolderScanner:
             return Failure(relative, "skipped", "symlink", f"already followed through '{through}'")
         return None
 
-    def _refused_folder(self, path: str, relative: str, rules: IgnoreRules) -> Failure | None:
-        if why := left_out_folder(path) or rules.excludes(relative, folder=True):
+    def _left_out(self, relative: str, rules: IgnoreRules, *, folder: bool) -> Failure | None:
+        if why := rules.excludes(relative, folder=folder):
             return Failure(relative, "skipped", "ignored", why)
-        if self._exclude is not None and self._exclude.match_file(relative + "/"):
+        if self._exclude is not None and self._exclude.match_file(f"{relative}/" if folder else relative):
             return Failure(relative, "skipped", "excluded", "docs.exclude")
-        if self._include is not None and not self._include.reaches(relative):
+        if self._include is not None and not (self._include.reaches if folder else self._include.match_file)(relative):
             return Failure(relative, "skipped", "excluded", "not in docs.include")
         return None
 
@@ -305,12 +303,8 @@ class FolderScanner:
             return None
         if name.startswith("."):
             return Failure(relative, "skipped", "hidden", "hidden file")
-        if why := rules.excludes(relative, folder=False):
-            return Failure(relative, "skipped", "ignored", why)
-        if self._exclude is not None and self._exclude.match_file(relative):
-            return Failure(relative, "skipped", "excluded", "docs.exclude")
-        if self._include is not None and not self._include.match_file(relative):
-            return Failure(relative, "skipped", "excluded", "not in docs.include")
+        if left_out := self._left_out(relative, rules, folder=False):
+            return left_out
         extension = format_of(relative, self._known)
         if extension not in self._extensions or extension not in self._known:
             known = "not in docs.file_extensions" if extension in self._known else "no parser for it"
@@ -363,7 +357,7 @@ class FolderScanner:
             if not os.path.lexists(current):
                 return None
             if part != name and (other := self._paths.entry(folder, name)) != part:
-                return _Twin(part, other).failure(parent)
+                return _same_name(parent, part, other)
             outcome = self._entry(current, relative, rules, chain)
             if not isinstance(outcome, str):
                 last = place == len(parts) - 1
@@ -402,17 +396,10 @@ def _join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-@dataclass(frozen=True, slots=True)
-class _Twin:
-    """An entry of a folder that another one leaves no name."""
-
-    name: str  #: on disk, as is `other`
-    other: str
-
-    def failure(self, parent: str) -> Failure:
-        """Listed as it is spelled on disk: its file path is the other one's."""
-        detail = f"{self.name!a} is the same name as {self.other!a} beside it: rename one of the two"
-        return Failure(_join(parent, spelling_of(self.name)), "skipped", "same_name", detail)
+def _same_name(parent: str, name: str, other: str) -> Failure:
+    """For an entry that another one leaves no name. Listed as it is spelled on disk: its file path is the other's."""
+    detail = f"{name!a} is the same name as {other!a} next to it: rename one of the two"
+    return Failure(_join(parent, spelling_of(name)), "skipped", "same_name", detail)
 
 
 def _inside(path: str, chain: tuple[str, ...]) -> str:
@@ -424,7 +411,7 @@ def _below(root: str, real: str) -> str:
     return real[len(root.rstrip(os.sep)) + 1 :]
 
 
-def _children(chain: tuple[str, ...]) -> Iterator[str | _Twin]:
+def _children(chain: tuple[str, ...], parent: str) -> Iterator[str | Failure]:
     """The entries of the last folder of `chain` (see `_folder`) in the order of the paths in them.
 
     The folder is opened without following links: after its path was checked, a link may stand there. Raises `OSError`.
@@ -440,7 +427,7 @@ def _children(chain: tuple[str, ...]) -> Iterator[str | _Twin]:
     if len(named) == len(names):
         return iter(names)
     others = ((name, named[name_of(name)]) for name in names)
-    return (name if name == other else _Twin(name, other) for name, other in others)
+    return (name if name == other else _same_name(parent, name, other) for name, other in others)
 
 
 def _sort_key(entry: os.DirEntry[str]) -> tuple[str, str]:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import LibrarianError, SetupError, Unavailable
 from ..models import IndexReport
@@ -156,14 +156,8 @@ class IndexScheduler:
         counts = self.indexer.take_counts()
         found = report.unchanged + report.added + report.changed + report.moved
         unchanged = max(0, found - counts["added"] - counts["changed"] - counts["moved"])
-        return replace(
-            report,
-            added=counts["added"],
-            changed=counts["changed"],
-            removed=counts["removed"],
-            moved=counts["moved"],
-            unchanged=unchanged,
-        )
+        totals: dict[str, Any] = {kind: counts[kind] for kind in ("added", "changed", "removed", "moved")}
+        return replace(report, unchanged=unchanged, **totals)
 
     def rebuild(self) -> IndexReport:
         """Read every file again. Raises `Unavailable` if another server indexes."""

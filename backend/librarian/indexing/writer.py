@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from ..models import OUTDATED, QUOTED_PATH, Chunk, Document, Email, ReadResult, SourceFile, StoredDocument
+from ..models import OUTDATED, QUOTED_PATH, Document, Email, ReadResult, SourceFile, StoredDocument
 from ..storage.base import Catalog, KeywordIndex
 from ..vector_stores.sync import VectorSync
 from .emails import EmailDeduplicator, Resolution
@@ -76,7 +76,7 @@ class IndexWriter:
         change.put = resolution.put
         with self._catalog.read() as reader:
             generation = reader.generation
-        with self._at_once():
+        with self._rollback_on_error(), self._catalog.transaction():
             dropped = self._store(change, resolution)
             if batch.renewing and len(batch) == len(batch.refilled) and not (change.put or change.removed):
                 return generation  # only what is written anew at once leaves no deleted entries behind
@@ -156,11 +156,9 @@ class IndexWriter:
         return dropped_chunks
 
     @contextmanager
-    def _at_once(self) -> Iterator[None]:
-        """One transaction of the catalog, with what of the keyword index is committed in it."""
+    def _rollback_on_error(self) -> Iterator[None]:
         try:
-            with self._catalog.transaction():
-                yield
+            yield
         except BaseException:
             self._lexical.rollback()  # the ids of what the catalog doesn't keep will be given again
             raise
@@ -172,14 +170,7 @@ class IndexWriter:
             if chunk_id
         )
 
-    def _open(
-        self,
-        archive: ReadResult,
-        put: list[ReadResult],
-        removed: list[str],
-        *,
-        anew: bool,
-    ) -> list[_Same]:
+    def _open(self, archive: ReadResult, put: list[ReadResult], removed: list[str], *, anew: bool) -> list[_Same]:
         """Add what of an archive is new or changed, or all where it is put `anew`, and what it holds no more.
 
         Returns what stays as it is.
@@ -214,10 +205,11 @@ class IndexWriter:
                 return None
             chunks = reader.chunks_of(stored.doc_id)
         by_ordinal = {chunk.chunk.ordinal: chunk for chunk in chunks}
+        is_mail = stored.document.email is not None
         ids: list[int] = []
         for chunk in result.chunks:
             known = by_ordinal.pop(chunk.ordinal, None)
-            if known is None and stored.document.email is not None and _may_be_left_out(chunk, not chunks):
+            if known is None and is_mail and (not chunks or chunk.heading_path[:1] == QUOTED_PATH):
                 ids.append(0)
             elif known is None or known.chunk != chunk:
                 return None
@@ -241,25 +233,12 @@ class IndexWriter:
         return self._catalog.move(old, source, title=title) is not None
 
 
-_NOT_FROM_PATH = (
-    "kind",
-    "file_type",
-    "doc_type",
-    "tags",
-    "language",
-    "summary",
-    "last_modified",
-    "title_in_text",
-)
+_NOT_FROM_PATH = ("kind", "file_type", "doc_type", "tags", "language", "summary", "last_modified", "title_in_text")
 
 
 def _unthreaded(document: Document) -> Email | None:
     """The mail without its thread, which isn't read from the file alone."""
     return None if document.email is None else replace(document.email, thread_id="")
-
-
-def _may_be_left_out(chunk: Chunk, all_are: bool) -> bool:
-    return all_are or chunk.heading_path[:1] == QUOTED_PATH
 
 
 def as_read(source: SourceFile, result: ReadResult) -> ReadResult:

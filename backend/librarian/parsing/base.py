@@ -1,11 +1,10 @@
-"""What reading promises: files found, parsed and cut into passages."""
+"""Protocols of reading: parsers of file formats, and the reader that cuts documents into chunks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Protocol
 
-from ..models import Document, Failure, ReadResult, SourceFile
+from ..models import Document, ReadResult, SourceFile
 
 
 class Parser(Protocol):
@@ -26,19 +25,3 @@ class Reader(Protocol):
 
     def read(self, source: SourceFile) -> ReadResult:
         """Raises `SourceError`."""
-
-
-class Scanner(Protocol):
-    """Walks the root: which files count, and which are left out and why."""
-
-    def scan(self) -> Iterator[SourceFile | Failure]:
-        """Every file below the root, sorted by path. Raises `SourceError(reason="root")` where the root is gone."""
-
-    def require_root(self) -> None:
-        """Raises `SourceError(reason="root")` where the root is gone or can't be listed."""
-
-    def look(self, path: str) -> SourceFile | Failure | None:
-        """One absolute path; None where there is no such file or it lies outside the root."""
-
-    def links_to(self, path: str) -> list[str]:
-        """Absolute paths where what is at `path` is found through links, as far as these were met so far."""

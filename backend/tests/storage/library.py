@@ -79,7 +79,7 @@ class Library:
             embedder=self.make,
             model_key=self.model_key,
             options=self.options,
-            on_generation=[self.generations.append],
+            on_generation=self.generations.append,
             fault=self._fault,
             clock=lambda: self.now,
         )

@@ -73,7 +73,7 @@ class Shared:
             embedder=lambda: self.embedder,
             model_key="fake",
             options=IndexerOptions(processes=0, embedding_processes=0, reconcile_s=3600),
-            on_generation=[self.leader.announce],
+            on_generation=self.leader.announce,
         )
         self.upkeep = IndexScheduler(
             self.indexer,

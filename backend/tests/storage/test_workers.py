@@ -223,6 +223,20 @@ def test_large_items_and_results_pass_and_many_may_wait(pool: WorkerPool[object,
     next(iter(pool.map(large)))
 
 
+def test_one_item_starts_one_process_and_several_start_all(pool: WorkerPool[object, object]) -> None:
+    def workers() -> int:
+        spawned = [child.cmdline() for child in psutil.Process().children()]
+        return sum("spawn_main" in " ".join(words) for words in spawned)
+
+    before = workers()
+    list(pool.map(["pid"]))
+    assert workers() == before + 1
+    list(pool.map(["pid"] * 3))
+    assert workers() == before + 2
+    list(pool.map(["pid"]))
+    assert workers() == before + 2
+
+
 def test_close_leaves_no_child_and_refuses_further_work() -> None:
     pool: WorkerPool[object, object] = WorkerPool(make_work, 2, timeout_s=60)
     ((_, pid),) = pool.map(["pid"])
