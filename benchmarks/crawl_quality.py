@@ -119,8 +119,8 @@ def translated(qrels: Path, state: Path, product: str) -> str:
 
 def measured(root: Path, index: Path, given: argparse.Namespace, qrels: Path) -> dict[str, float]:
     """nDCG@10 by mode."""
-    meaning = given.modes != ["keyword"]
-    quiet = {"embeddings.enabled": meaning, "docs.watch_for_changes": False, "vector_db.store": "exact"}
+    semantic_score = given.modes != ["keyword"]
+    quiet = {"embeddings.enabled": semantic_score, "docs.watch_for_changes": False, "vector_db.store": "exact"}
     if given.vectors is not None:
         index.mkdir()
         shutil.copyfile(given.vectors / "vectors.sqlite", index / "vectors.sqlite")

@@ -23,7 +23,7 @@ from judged_sets import JudgedSet, documents, engine_of, opened
 from librarian.documents.dependencies import Dependencies
 from librarian.documents.reader import section_at
 from librarian.models import Document, Filters, Query
-from librarian.search.ranker import CHUNK_WEIGHTS, words_and_meaning
+from librarian.search.ranker import CHUNK_WEIGHTS, words_and_cosines
 from librarian.text.cross_references import Places
 from librarian.tuning import own_questions
 
@@ -39,12 +39,12 @@ class VectorRequest:
     """A link's text, and what is known of its page's passages; arrays have shape (passages,)."""
 
     words: Floats
-    meaning: Floats
+    semantic_score: Floats
     meant: npt.NDArray[np.bool_]
 
-    def rank(self, words: float, meaning: float) -> int:
+    def rank(self, words: float, semantic_score: float) -> int:
         """The first place of a passage that is meant."""
-        order = np.argsort(-(words * self.words + meaning * self.meaning), kind="stable")
+        order = np.argsort(-(words * self.words + semantic_score * self.semantic_score), kind="stable")
         return int(np.flatnonzero(self.meant[order])[0]) + 1
 
 
@@ -78,7 +78,7 @@ def asked(parts: Dependencies) -> Iterator[VectorRequest]:
             lines = [chunks[chunk].chunk.line_start for chunk in ids]
             meant = np.array([first <= line < behind for line in lines], dtype=np.bool_)
             if len(lines) >= MIN_PASSAGES and meant.any() and not meant.all():
-                yield VectorRequest(*words_and_meaning(pool), meant)
+                yield VectorRequest(*words_and_cosines(pool), meant)
 
 
 def main() -> None:
@@ -93,12 +93,12 @@ def main() -> None:
     found["all"] = [one for ones in found.values() for one in ones]
     print("| words : meaning | " + " | ".join(f"{name}, {len(ones)}" for name, ones in found.items()) + " |")
     print("|---|" + "---|" * len(found))
-    for words, meaning in WEIGHTS:
+    for words, semantic_score in WEIGHTS:
         cells = []
         for ones in found.values():
-            ranks = np.array([one.rank(words, meaning) for one in ones])
+            ranks = np.array([one.rank(words, semantic_score) for one in ones])
             cells.append(f"{np.mean(ranks == 1):.3f} / {np.mean(1 / ranks):.3f}")
-        print(f"| {words:g} : {meaning:g} | " + " | ".join(cells) + " |", flush=True)
+        print(f"| {words:g} : {semantic_score:g} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

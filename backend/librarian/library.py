@@ -274,7 +274,7 @@ class Librarian:
         self._parts.questions.note(query.text, outcome.total, outcome.answerable, product)
         response = rag.response(outcome, rag.search_type(request, settings), rag.semantic_weight(settings))
         embedded = outcome.retrievers["semantic"].status == "ok"
-        missing = self._degraded(outcome.degraded, by_meaning=embedded, root_missing=answer.root_missing)
+        missing = self._degraded(outcome.degraded, semantic=embedded, root_missing=answer.root_missing)
         return response.model_copy(update={"degraded": [*response.degraded, *missing]})
 
     @operation(schemas.RegistryRequest)
@@ -296,7 +296,7 @@ class Librarian:
         )
         response = self._parts.sites.search_doc(query, request.category, most, DEADLINE.get())
         self._parts.questions.note(query.text, len(response.results), "unknown", query.filters.product)
-        missing = self._degraded(response.degraded, by_meaning=response.mode != "keyword")
+        missing = self._degraded(response.degraded, semantic=response.mode != "keyword")
         return response.model_copy(update={"degraded": [*response.degraded, *missing]})
 
     @operation(schemas.AnalyzeRequest)
@@ -545,12 +545,12 @@ class Librarian:
         outcome, count = answer.outcome, self._count()
         semantic = outcome.retrievers.get("semantic")
         embedded = semantic is not None and semantic.status == "ok"
-        extra = self._degraded(outcome.degraded, count, by_meaning=embedded, root_missing=answer.root_missing)
+        extra = self._degraded(outcome.degraded, count, semantic=embedded, root_missing=answer.root_missing)
         full = replace(outcome, degraded=(*outcome.degraded, *extra), tokens_used=0) if extra else outcome
         return replace(answer, outcome=full if full.tokens_used else fitted(full)), count
 
     def _degraded(
-        self, reported: Sequence[str], count: Count | None = None, *, by_meaning: bool, root_missing: str = ""
+        self, reported: Sequence[str], count: Count | None = None, *, semantic: bool, root_missing: str = ""
     ) -> list[str]:
         """What a response lacks besides what it has `reported`. `root_missing`: why its files couldn't be checked."""
         extra = [item for item in self._state.reasons() if not any(one.startswith(item) for one in reported)]
@@ -559,7 +559,7 @@ class Librarian:
             extra.append(f"root: {root_missing}")
             indexing.notice([str(self.root)])  # the indexer doesn't know yet
         extra += unread(indexing.progress(), first_look=indexing.last_indexed_at is None)
-        if by_meaning and count.embedded_chunks < count.chunks:
+        if semantic and count.embedded_chunks < count.chunks:
             extra.append(f"semantic: {count.embedded_chunks:,} of {count.chunks:,} passages are embedded so far.")
         return extra
 

@@ -26,8 +26,8 @@ RETRIEVERS = ("keyword", "semantic", "rerank", "hyde")
 
 def match_type(candidate: Candidate) -> MatchType:
     """Which retrievers found it; what filters alone have found, ordered by date, was found without meaning."""
-    by_words, by_meaning = candidate.keyword_score is not None, candidate.semantic_score is not None
-    if by_words and by_meaning:
+    by_words, by_vectors = candidate.keyword_score is not None, candidate.semantic_score is not None
+    if by_words and by_vectors:
         return "both"
     by_filters = all(reason.source == "date" for reason in candidate.why)
     return "keyword" if by_words or by_filters else "semantic"

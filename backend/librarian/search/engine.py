@@ -80,7 +80,7 @@ NEAREST = 10  #: chunks by meaning that say how near a query is to the library
 
 #: Modes that use each retriever. `auto` has become another mode before this is asked.
 BY_WORDS = frozenset({"keyword", "hybrid", "rerank", "hyde"})
-BY_MEANING = frozenset({"semantic", "hybrid", "rerank", "hyde"})
+BY_VECTORS = frozenset({"semantic", "hybrid", "rerank", "hyde"})
 
 #: Of the chunks need vectors for the learned sum; the keyword order is better until then (docs: search-modes.md).
 EMBEDDED_SHARE = 0.9
@@ -425,7 +425,7 @@ class HybridSearchEngine:
             return nearest
         left = context.retrievers["semantic"].status == "off" and self._semantic.configured
         return suggestions.suggest(
-            context.query, context.analyzed, nearest, context.reader, context.columns, meaning_left=left
+            context.query, context.analyzed, nearest, context.reader, context.columns, semantic_left=left
         )
 
     def _relevance(self, found: Ranked) -> Callable[[float], float]:
@@ -621,9 +621,9 @@ class HybridSearchEngine:
         """Keyword, semantic and HyDE rankings. Without vectors, the words answer alone, which is reported."""
         future: Future[VectorResult] | None = None
         self._rewrite(context)
-        if context.mode in BY_MEANING:
+        if context.mode in BY_VECTORS:
             future = self._threads.submit(
-                self._by_meaning, context.query, context.mode, context.analyzed, context.rewrite, context.selection
+                self._by_vectors, context.query, context.mode, context.analyzed, context.rewrite, context.selection
             )
         keyword = self._by_words(context) if context.mode in BY_WORDS else OFF
         if future is None:
@@ -663,7 +663,7 @@ class HybridSearchEngine:
         context.forms += [found.form] if found.form is not None else []
         return found.ranking
 
-    def _by_meaning(
+    def _by_vectors(
         self, query: Query, mode: Mode, analyzed: AnalyzedQuery, rewrite: Rewrite | None, selection: Selection
     ) -> VectorResult:
         started = time.perf_counter()

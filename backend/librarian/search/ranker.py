@@ -42,7 +42,7 @@ NAMES = ("keyword_further", "semantic_further", *SCALED, *GIVEN)
 
 #: Features that the model's cosines make; of these a model brings this share where it wasn't trained on the query's
 #: language, since it finds texts in such a language all alike.
-OF_MEANING = ("semantic_further", "semantic_scaled", "hyde_scaled", "both_scaled")
+OF_COSINES = ("semantic_further", "semantic_scaled", "hyde_scaled", "both_scaled")
 UNSUPPORTED_LANGUAGE = 0.25
 
 #: What the best chunk's words keep of their weight in a question in a sentence (`candidates.SENTENCE`) asked of
@@ -66,7 +66,7 @@ _HALF = 2  #: in-links that bring half of what any number of them could
 _MANY = 20  #: of so many other candidate documents the worst tells what it is like to be off the question
 
 
-def words_and_meaning(candidates: Candidates) -> tuple[Floats, Floats]:
+def words_and_cosines(candidates: Candidates) -> tuple[Floats, Floats]:
     """What words and cosine say of each chunk, for `CHUNK_WEIGHTS`; both of shape (rows,)."""
     chunks = candidates.chunks
     words = nan_to_zero(chunks.bm25)
@@ -77,8 +77,8 @@ def words_and_meaning(candidates: Candidates) -> tuple[Floats, Floats]:
 
 def chunk_scores(candidates: Candidates) -> Floats:
     """Each chunk's points, shape (rows,)."""
-    words, meaning = words_and_meaning(candidates)
-    return np.asarray(CHUNK_WEIGHTS[0] * words + CHUNK_WEIGHTS[1] * meaning)
+    words, semantic_score = words_and_cosines(candidates)
+    return np.asarray(CHUNK_WEIGHTS[0] * words + CHUNK_WEIGHTS[1] * semantic_score)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ class LinearRanker:
         if candidates.hyde.ids:
             weights["semantic_scaled"] = weights["hyde_scaled"] = weights.get("semantic_scaled", 0.0) / 2
         if unsupported:
-            weights.update({name: self.unsupported * weights[name] for name in OF_MEANING if name in weights})
+            weights.update({name: self.unsupported * weights[name] for name in OF_COSINES if name in weights})
         return replace(self, weights=weights)
 
 

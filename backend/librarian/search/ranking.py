@@ -209,11 +209,11 @@ def by_rrf(candidates: Candidates, k: int) -> Ranked:
 def by_scores(candidates: Candidates, keyword_weight: float, semantic_weight: float) -> Ranked:
     """Chunks by the weighted sum of their absolute scores."""
     chunks = candidates.chunks
-    meaning = [("semantic", candidates.semantic, chunks.semantic)]
+    retrieved = [("semantic", candidates.semantic, chunks.semantic)]
     if candidates.hyde.ids:
-        meaning.append(("hyde", candidates.hyde, chunks.column(candidates.hyde)))
+        retrieved.append(("hyde", candidates.hyde, chunks.column(candidates.hyde)))
     columns = [("keyword", candidates.places(candidates.keyword), chunks.bm25, keyword_weight)]
-    columns += [(name, candidates.places(one), own, semantic_weight / len(meaning)) for name, one, own in meaning]
+    columns += [(name, candidates.places(one), own, semantic_weight / len(retrieved)) for name, one, own in retrieved]
 
     def parts(row: int) -> list[ScorePart]:
         return [

@@ -120,9 +120,9 @@ def keyword_stage(first: Ranked, count: int, threshold: float = KEYWORD_THRESHOL
         return RerankResult(RetrieverStatus("skipped", "no candidate reaches the keyword threshold", took_ms))
 
     def parts(row: int) -> tuple[ScorePart, ...]:
-        meaning, words = float(semantic[row]), float(keyword[row])
+        semantic_score, words = float(semantic[row]), float(keyword[row])
         return (
-            ScorePart("semantic", int(places[row]) or None, meaning, SEMANTIC_SHARE * meaning),
+            ScorePart("semantic", int(places[row]) or None, semantic_score, SEMANTIC_SHARE * semantic_score),
             ScorePart("keyword", None, words, (1 - SEMANTIC_SHARE) * words),
         )
 

@@ -31,7 +31,7 @@ def suggest(
     reader: CatalogReader,
     columns: Columns,
     *,
-    meaning_left: bool,
+    semantic_left: bool,
 ) -> tuple[Suggestion, ...]:
     """`nearest` words (`terms`) and more; never empty: in the last resort it says what the library holds.
 
@@ -54,7 +54,7 @@ def suggest(
         without = columns.select(replace(filters, **{name: getattr(Filters(), name)})).count
         if without > now:
             found.append(_item("filter", name, f"Drop {name}: {without - now} more passages would be searched."))
-    if meaning_left:
+    if semantic_left:
         found.append(_item("mode", "hybrid", "Search with mode=hybrid: other words may say the same."))
     elif query.mode == "semantic":
         found.append(_item("mode", "hybrid", "Search with mode=hybrid: exact words count there too."))

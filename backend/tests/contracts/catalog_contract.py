@@ -913,7 +913,7 @@ class CatalogContract:
         places = Places(documents)
         expected: Counter[str] = Counter()
         for each in documents:
-            found = {path for link in each.links for path in places.meant(each, link.target)}
+            found = {path for link in each.links for path in places.targets(each, link.target)}
             expected.update(found - {each.file_path})
         given = np.array([*ids.values()])
         assert dict(zip(ids, catalog.columns().in_links(given, given).tolist(), strict=True)) == {

@@ -28,7 +28,7 @@ def asked(library: Library, text: str, mode: Mode = "hybrid", **options: Any) ->
 
 
 @pytest.mark.parametrize("text", QUESTIONS)
-@pytest.mark.parametrize("method", ["features", "admitted", "frequencies", "vocabulary"])
+@pytest.mark.parametrize("method", ["features", "admitted", "frequencies", "terms"])
 @pytest.mark.parametrize("mode", ["keyword", "hybrid", "rerank"])
 def test_a_keyword_index_that_fails_at_a_later_look_up_degrades_the_answer(
     manual: Library, monkeypatch: pytest.MonkeyPatch, text: str, method: str, mode: Mode
