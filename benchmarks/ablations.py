@@ -113,11 +113,7 @@ def routed(parts: Dependencies, text: str) -> dict[str, list[str]]:
     conceptual = "hyde" if seen.query_type == "conceptual" else "hybrid"
     technical = parts.analyzer.query(text).identifiers
     designed = "keyword" if technical and seen.word_count <= SHORT else conceptual
-    chosen = {
-        "auto, as routed": "auto",
-        "auto, as in the first design": designed,
-        "HyDE for every question": "hyde",
-    }
+    chosen = {"auto, as routed": "auto", "auto, as in the first design": designed, "HyDE for every question": "hyde"}
     answers = {mode: ranked(parts, text, mode) for mode in set(chosen.values())}
     return {name: answers[mode] for name, mode in chosen.items()}
 

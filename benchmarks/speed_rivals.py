@@ -58,13 +58,7 @@ def keyword(
     analysed = time.perf_counter() - started
     bm25 = BM25Okapi(tokens)
     slow = timed(lambda q: np.argsort(bm25.get_scores(analyzer.tokens(q)))[-50:], questions[:20], 1)[0]
-    out.add(
-        "the same",
-        f"{own:.1f}",
-        f"rank-bm25 {slow:.0f}: {slow / own:.0f}×",
-        "100× rank-bm25",
-        slow >= 100 * own,
-    )
+    out.add("the same", f"{own:.1f}", f"rank-bm25 {slow:.0f}: {slow / own:.0f}×", "100× rank-bm25", slow >= 100 * own)
     try:
         import bm25s
     except ImportError:

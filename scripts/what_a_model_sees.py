@@ -91,10 +91,7 @@ STEPS = (
         "Reading one page for its answer",
         "With `query`, `get_document` returns the sections of that page that answer, not the whole page.",
         "get_document",
-        {
-            "path": "librarian/guide/troubleshooting.md",
-            "query": "another process already uses the index",
-        },
+        {"path": "librarian/guide/troubleshooting.md", "query": "another process already uses the index"},
         "Without `query`, a long page comes as its outline and beginning; `section` or `line_start` opens the rest.",
     ),
 )

@@ -214,10 +214,7 @@ def _result(entry: _Entry, hits: Sequence[Hit]) -> SiteResult:
         named = [place for place in above if document.headings[place].text == title]
         section = f"{entry.slug}#{named[-1] + 1 if named else 0}"
         match = SectionMatch(
-            section_id=section,
-            section_title=title,
-            content_snippet=hit.snippet.text,
-            relevance_score=hit.relevance,
+            section_id=section, section_title=title, content_snippet=hit.snippet.text, relevance_score=hit.relevance
         )
         if section not in sections or match.relevance_score > sections[section].relevance_score:
             sections[section] = match

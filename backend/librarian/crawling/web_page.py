@@ -183,11 +183,7 @@ def main_element(body: _Element) -> _Element:
     """The innermost container that holds the page's text; `body` itself where no text stands out."""
     wanted = Counter(_WORD.findall(_extracted(body)))
     marks = f".//*[{_MARKED}]"
-    enough, most, code = (
-        COVERED * wanted.total(),
-        COVERED * len(body.xpath(marks)),
-        len(body.xpath(".//pre")),
-    )
+    enough, most, code = (COVERED * wanted.total(), COVERED * len(body.xpath(marks)), len(body.xpath(".//pre")))
     best: _Element = body
     while wanted:
         inner = next(

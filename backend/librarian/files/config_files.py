@@ -82,12 +82,7 @@ def absolute(path: Path | str, folder: Path) -> Path:
 
 
 def locate(
-    config: Path | str | None,
-    environ: Mapping[str, str],
-    cwd: Path,
-    repository: Path,
-    *,
-    must_be_trusted: bool = False,
+    config: Path | str | None, environ: Mapping[str, str], cwd: Path, repository: Path, *, must_be_trusted: bool = False
 ) -> Configuration:
     """The configuration file in use.
 

@@ -53,11 +53,7 @@ class IndexWriter:
     """The one writer of text. Not thread-safe: its caller holds the lock."""
 
     def __init__(
-        self,
-        catalog: Catalog,
-        lexical: KeywordIndex,
-        vector_sync: VectorSync,
-        fault: Callable[[str], None],
+        self, catalog: Catalog, lexical: KeywordIndex, vector_sync: VectorSync, fault: Callable[[str], None]
     ) -> None:
         self._catalog = catalog
         self._lexical = lexical

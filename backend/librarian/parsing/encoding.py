@@ -9,10 +9,7 @@ from dataclasses import dataclass
 from ..errors import SourceError
 
 #: The byte order marks of encodings that need one; UTF-16's begins UTF-32's.
-_MARKED = {
-    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
-    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
-}
+_MARKED = {"utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)}
 
 #: First bytes of formats that people rename to .txt or .md by mistake.
 _BINARY_SIGNATURES: tuple[bytes, ...] = (

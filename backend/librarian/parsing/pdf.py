@@ -124,11 +124,7 @@ def _page(pdf: pypdfium2.PdfDocument, number: int) -> tuple[Page, bool | None]:
                 upright = _directed(upright, 2 * leftward > len(_LETTER.findall(characters)))
             unreadable = len(_CONTROL.findall(characters))
             read = Page(
-                in_reading_order(upright),
-                turned,
-                list(_remarks(page)),
-                len(characters) - unreadable,
-                unreadable,
+                in_reading_order(upright), turned, list(_remarks(page)), len(characters) - unreadable, unreadable
             )
             return read, raw.FPDFPage_CountObjects(page) > 0
         finally:

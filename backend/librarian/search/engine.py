@@ -43,14 +43,7 @@ from .confidence import Calibration, answerability
 from .fair_semaphore import FairSemaphore
 from .missing_words import Missing, MissingWords
 from .query_adapter import QueryAdapter
-from .query_expansion import (
-    REWRITTEN,
-    QueryExpansion,
-    QueryForm,
-    answer_from_template,
-    described,
-    why_no_answer,
-)
+from .query_expansion import REWRITTEN, QueryExpansion, QueryForm, answer_from_template, described, why_no_answer
 from .ranker import GIVEN, LinearRanker, shipped
 from .ranking import Ranked
 from .reranker import keyword_stage, rerank

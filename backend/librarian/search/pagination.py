@@ -15,18 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..models import (
-    Candidate,
-    Chunk,
-    Further,
-    Heading,
-    Hit,
-    Query,
-    SearchOutcome,
-    Snippet,
-    StoredChunk,
-    StoredDocument,
-)
+from ..models import Candidate, Chunk, Further, Heading, Hit, Query, SearchOutcome, Snippet, StoredChunk, StoredDocument
 from ..schemas import DEFAULT_TOKENS
 from ..storage.base import CatalogReader, Columns
 from ..text.sanitizing import without_hidden

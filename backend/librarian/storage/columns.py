@@ -420,19 +420,12 @@ def columns_with(
 
 
 def _filled(
-    base: Arrays,
-    documents: Sequence[tuple[Any, ...]],
-    chunks: Sequence[tuple[Any, ...]],
-    forgotten: Sequence[int],
+    base: Arrays, documents: Sequence[tuple[Any, ...]], chunks: Sequence[tuple[Any, ...]], forgotten: Sequence[int]
 ) -> Arrays:
     """A copy of `base` without the `forgotten` documents and with the given rows."""
     chunk_rows = np.array(chunks, dtype=np.int64).reshape(-1, 3)
     doc_ids = np.array([row[0] for row in documents], dtype=np.int64)
-    copy = _copies_of(
-        base,
-        chunks=int(chunk_rows[:, 0].max(initial=0)) + 1,
-        documents=int(doc_ids.max(initial=0)) + 1,
-    )
+    copy = _copies_of(base, chunks=int(chunk_rows[:, 0].max(initial=0)) + 1, documents=int(doc_ids.max(initial=0)) + 1)
     if forgotten:
         copy = _without(copy, np.array(forgotten, dtype=np.int64))
     copy.doc_of[chunk_rows[:, 0]], copy.text[chunk_rows[:, 0]] = chunk_rows[:, 1], chunk_rows[:, 2]

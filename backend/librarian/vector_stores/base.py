@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from ..models import (
-    HalfVectors,
-    Ids,
-    Selection,
-    Vector,
-    Vectors,
-)
+from ..models import HalfVectors, Ids, Selection, Vector, Vectors
 
 
 class VectorStore(Protocol):

@@ -106,9 +106,7 @@ class QdrantStore:
             batch = ids[start : start + _BATCH].tolist()
             points = [
                 self._models.PointStruct(
-                    id=number,
-                    vector=row.tolist(),
-                    payload={**of.get(number, {}), "chunk": number // WINDOWS_PER_CHUNK},
+                    id=number, vector=row.tolist(), payload={**of.get(number, {}), "chunk": number // WINDOWS_PER_CHUNK}
                 )
                 for number, row in zip(batch, vectors[start : start + _BATCH], strict=True)
             ]

@@ -64,11 +64,7 @@ class VectorSync:
         return self._stores_for(model)
 
     def put(
-        self,
-        model: str,
-        windows: Mapping[int, Sequence[str]],
-        vectors: Mapping[str, Vector],
-        doc_of: Mapping[int, int],
+        self, model: str, windows: Mapping[int, Sequence[str]], vectors: Mapping[str, Vector], doc_of: Mapping[int, int]
     ) -> None:
         """Store the windows' vectors of chunks and mark them embedded. `doc_of` gives each chunk's document.
 

@@ -303,8 +303,7 @@ def with_fixtures(door: McpServer) -> McpServer:
     route("prompts/get", lambda params: PROMPTS.get(params.name))
     route("resources/read", lambda params: _read if _is_ours(str(params.uri)) else None)
     route(
-        "completion/complete",
-        lambda params: no_values if getattr(params.ref, "name", "").startswith("test_") else None,
+        "completion/complete", lambda params: no_values if getattr(params.ref, "name", "").startswith("test_") else None
     )
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, nothing)
     return door

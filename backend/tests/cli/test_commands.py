@@ -306,12 +306,7 @@ def run(*arguments: str) -> int:
             [],
         ),
         ("show a.md --lines 3-", "get_document", {"path": "a.md", "line_start": 3, "max_chars": 0}, []),
-        (
-            "show a.md --lines 3",
-            "get_document",
-            {"path": "a.md", "line_start": 3, "line_end": 3, "max_chars": 0},
-            [],
-        ),
+        ("show a.md --lines 3", "get_document", {"path": "a.md", "line_start": 3, "line_end": 3, "max_chars": 0}, []),
         ("show a.md:3-4", "get_document", {"path": "a.md", "line_start": 3, "line_end": 4, "max_chars": 0}, []),
         (
             "thread t1 --offset 0",

@@ -56,7 +56,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     (tmp_path / "docs" / "books").mkdir(parents=True)
     found = SimpleNamespace(folder=tmp_path, store=Store(tmp_path / "models"), served=[], health={"status": "ok"})
     modules: dict[str, dict[str, Any]] = {
-        "librarian.daemon.serve": {"serve": lambda settings, **told: found.served.append((settings, told)) or 0},
+        "librarian.daemon.serve": {"serve": lambda settings, **told: found.served.append((settings, told)) or 0}
     }
     for name, content in modules.items():
         module = ModuleType(name)

@@ -257,10 +257,7 @@ def markdown(body: str) -> str:
     [
         ("<h2>Set <code>x_y</code> up<a class='headerlink' href='#a'>¶</a></h2>", "## Set `x_y` up"),
         ("<p>One<br>two</p>", "One\ntwo"),
-        (
-            "<p>A <b>bold</b> and <em>soft</em> <a href='../c'>link</a>.</p>",
-            "A **bold** and *soft* [link](/c).",
-        ),
+        ("<p>A <b>bold</b> and <em>soft</em> <a href='../c'>link</a>.</p>", "A **bold** and *soft* [link](/c)."),
         ("<p><a href='#x'>here</a> <a href='javascript:y'>there</a></p>", "here there"),
         ("<ul><li>a<ul><li>b</li></ul></li><li>c</li></ul>", "- a\n  - b\n- c"),
         ("<ol start='3'><li>x</li><li>y</li></ol>", "3. x\n4. y"),
@@ -343,10 +340,7 @@ def test_html_is_written_as_markdown(body: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("code", "language"),
     [
-        (
-            "<pre class='sourceCode python'><code class='sourceCode python'>x</code></pre>",
-            "python",
-        ),
+        ("<pre class='sourceCode python'><code class='sourceCode python'>x</code></pre>", "python"),
         ("<div class='highlight highlight-source-shell'><pre>x</pre></div>", "shell"),
         ("<pre class='rust rust-example-rendered'><code>x</code></pre>", "rust"),
         ("<pre class='r'><code>x</code></pre>", "r"),

@@ -23,14 +23,7 @@ import pickle, sys
 embedder = pickle.loads(sys.stdin.buffer.read())()
 print(embedder.embed_query("a pod").shape, *sorted({name for name in sys.modules if name in UNWANTED}))
 """
-UNWANTED = (
-    "librarian.settings",
-    "librarian.desk",
-    "librarian.finding",
-    "librarian.bootstrap",
-    "pydantic",
-    "httpx",
-)
+UNWANTED = ("librarian.settings", "librarian.desk", "librarian.finding", "librarian.bootstrap", "pydantic", "httpx")
 
 
 def spec(name: str, *, provider: Provider = "local", dimension: int | None = None) -> EmbedderSpec:

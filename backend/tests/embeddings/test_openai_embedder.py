@@ -149,12 +149,7 @@ def test_retries_end(service: Service, embedder: OpenAIEmbedder, pauses: list[fl
     [
         (401, {"error": {"message": "bad key"}}, SetupError, r"refuses the key \(bad key\)\. Check OPENAI_API_KEY"),
         (404, {"error": {"message": "no such model"}}, SetupError, "has no model 'some-model'"),
-        (
-            429,
-            {"error": {"message": "pay", "code": "insufficient_quota"}},
-            Unavailable,
-            "quota .* is used up",
-        ),
+        (429, {"error": {"message": "pay", "code": "insufficient_quota"}}, Unavailable, "quota .* is used up"),
         (400, {"detail": "too long"}, Unavailable, "refuses the request with 400"),
         (400, "", Unavailable, "HTTP 400"),
         (200, {"nothing": 1}, Unavailable, "isn't embeddings"),

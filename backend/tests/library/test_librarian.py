@@ -260,11 +260,7 @@ def test_weights_order_as_their_mode(library: Librarian) -> None:
     words = [result.id for result in library.search(query, mode="keyword").results]
     assert [result.id for result in library.search(query, semantic_weight=0).results][: len(words)] == words != []
     vectors = [result.id for result in library.search(query, mode="semantic").results]
-    assert (
-        [result.id for result in library.search(query, semantic_weight=1).results][: len(semantic_score)]
-        == semantic_score
-        != []
-    )
+    assert [result.id for result in library.search(query, semantic_weight=1).results][: len(vectors)] == vectors != []
 
 
 def test_a_repeated_question_comes_from_the_cache_until_it_is_cleared(library: Librarian) -> None:

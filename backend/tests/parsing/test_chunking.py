@@ -217,11 +217,7 @@ def test_a_fence_or_table_that_is_too_long_is_cut_between_lines() -> None:
 
 
 def test_the_padding_of_a_table_takes_no_room() -> None:
-    rows = [
-        ["Option", "Meaning"],
-        ["-" * 150, "-" * 400],
-        *([f"--flag-{n}", f"Sets the value {n}."] for n in range(2)),
-    ]
+    rows = [["Option", "Meaning"], ["-" * 150, "-" * 400], *([f"--flag-{n}", f"Sets the value {n}."] for n in range(2))]
     table = "\n".join(f"| {name:<150} | {words:<400} |" for name, words in rows)
     chunks = StructureChunker().chunk(document(f"# Options\n\nWords above.\n\n## All\n\n{table}\n"))
     assert [chunk.text.count("\n") for chunk in chunks] == [2, 5]

@@ -388,10 +388,7 @@ def test_what_hugo_highlights_is_code(parse: Parse) -> None:
     assert [doc.text[block.start : block.end] for block in doc.blocks if block.kind == "fence"] == [
         "# Deny everything\n- name: pump"
     ]
-    assert [doc.text[span.start : span.end] for span in doc.excluded] == [
-        opening,
-        "{{< /highlight >}}",
-    ]
+    assert [doc.text[span.start : span.end] for span in doc.excluded] == [opening, "{{< /highlight >}}"]
     unclosed = parse("{{% highlight sh %}}\n\n# A heading\n\n{{< highlight >}}\n{{< /highlight >}}\n")
     assert [heading.text for heading in unclosed.headings] == ["A heading"]
     on_one_line = parse(f"{opening}name: pump{{{{< /highlight >}}}}\n\n# A heading\n\n{text}")

@@ -51,10 +51,7 @@ class Running:
         self.said = folder / "server.err"
         with self.said.open("wb") as said:
             self.process = subprocess.Popen(
-                [
-                    *(sys.executable, *program, "--config", str(self.config)),
-                    *([] if http else ["--socket-only"]),
-                ],
+                [*(sys.executable, *program, "--config", str(self.config)), *([] if http else ["--socket-only"])],
                 env={**os.environ, "PYTHONPATH": str(BACKEND), **environ},
                 stdin=subprocess.DEVNULL,
                 stdout=said,

@@ -273,10 +273,7 @@ def test_no_secret_is_told_or_written_down(server: Running, url: str) -> None:
 
 
 def test_what_eyes_do_not_see_no_model_reads(url: str) -> None:
-    calls = [
-        ("search_documentation", {"query": "quollwort"}),
-        ("get_document", {"path": "shop/guides/hidden.md"}),
-    ]
+    calls = [("search_documentation", {"query": "quollwort"}), ("get_document", {"path": "shop/guides/hidden.md"})]
     with client(url) as asking:
         asking.headers["accept"] = "application/json, text/event-stream"
         for name, arguments in calls:

@@ -97,11 +97,7 @@ class Taught:
         self.engine: HybridSearchEngine = library.engine()
 
     def adapting(
-        self,
-        engine: HybridSearchEngine | None = None,
-        *,
-        model: str = "",
-        archive: SqliteEmbeddingCache | None = None,
+        self, engine: HybridSearchEngine | None = None, *, model: str = "", archive: SqliteEmbeddingCache | None = None
     ) -> AdapterTraining:
         return AdapterTraining(
             engine or self.engine,

@@ -123,9 +123,7 @@ class Unasked:
     def close(self) -> None: ...
 
 
-def test_a_library_is_calibrated_with_foreign_questions_in_its_language(
-    shelve: Callable[..., Library],
-) -> None:
+def test_a_library_is_calibrated_with_foreign_questions_in_its_language(shelve: Callable[..., Library]) -> None:
     numbers = ("erste", "zweite", "dritte", "vierte", "fünfte", "sechste", "siebte", "achte", "neunte", "zehnte",
                "elfte", "zwölfte", "letzte")  # fmt: skip
     sections = "\n\n".join(

@@ -115,9 +115,7 @@ def test_a_hypothetical_answer_is_taken_as_a_passage(manual: Library) -> None:
     assert len(turned) == before  # nothing was learned from mails
 
 
-def test_the_other_settings_of_an_engine_leave_its_adapter(
-    shelve: Callable[..., Library],
-) -> None:
+def test_the_other_settings_of_an_engine_leave_its_adapter(shelve: Callable[..., Library]) -> None:
     engine = shelve().engine()
     logs = TOPICS.index(next(topic for topic in TOPICS if "logs" in topic))
     engine.use(adapters=[toward(logs)])

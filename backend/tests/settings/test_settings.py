@@ -96,11 +96,7 @@ OTHER_VALUES: dict[str, tuple[object, Callable[[Settings], object], object]] = {
     "embeddings.max_text_length": (512, lambda s: "max_text_length" in "".join(s.notices), True),
     "embeddings.model": ("multi-qa", lambda s: s.embeddings.model, "multi-qa"),
     "embeddings.persist_directory": ("vectors", lambda s: s.chroma_path.name, "vectors"),
-    "embeddings.semantic_weight": (
-        0.8,
-        lambda s: (s.embeddings.semantic_weight, s.search.fusion),
-        (0.8, "weighted"),
-    ),
+    "embeddings.semantic_weight": (0.8, lambda s: (s.embeddings.semantic_weight, s.search.fusion), (0.8, "weighted")),
     "logging.file": ("x.log", lambda s: s.logging.file and s.logging.file.name, "x.log"),
     "logging.level": ("DEBUG", lambda s: s.logging.level, "debug"),
     "mcp.endpoint": ("/tools", lambda s: s.mcp.endpoint, "/tools"),

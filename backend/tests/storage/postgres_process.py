@@ -76,12 +76,7 @@ class Shared:
             on_generation=self.leader.announce,
         )
         self.upkeep = IndexScheduler(
-            self.indexer,
-            self.catalog,
-            self.archive,
-            None,
-            listeners=self.listeners,
-            leader=self.leader,
+            self.indexer, self.catalog, self.archive, None, listeners=self.listeners, leader=self.leader
         )
 
     def store(self, model: str) -> PgVectorStore:

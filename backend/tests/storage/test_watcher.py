@@ -60,12 +60,7 @@ def watcher(request: pytest.FixtureRequest, root: Path, told: Reported) -> Itera
     if request.param == "events" and sys.platform != "linux":
         pytest.skip("the kernel's own events are tested on Linux")
     with FileWatcher(
-        root,
-        told.batches.put,
-        debounce_ms=30,
-        polling=request.param == "polling",
-        poll_s=0.05,
-        retry_s=0.05,
+        root, told.batches.put, debounce_ms=30, polling=request.param == "polling", poll_s=0.05, retry_s=0.05
     ) as made:
         assert made.how == request.param
         yield made

@@ -220,10 +220,7 @@ def test_a_compound_gives_itself_and_its_parts(text: str, expected: list[str]) -
     assert ANALYZER.tokens(text) == expected
 
 
-@pytest.mark.parametrize(
-    "name",
-    NAMES,
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_names_are_identifiers(name: str) -> None:
     assert ANALYZER.query(f"what does {name} do").identifiers == (name.lower(),)
     assert name.lower() in ANALYZER.identifiers(f"Use `{name}`, (see {name}).")
