@@ -24,7 +24,7 @@ import judged_sets
 from judged_sets import UNADAPTED, JudgedSet, engine_of, opened, ranked, weights_without
 from librarian.bootstrap import embedder_of
 from librarian.documents.dependencies import Dependencies
-from librarian.evaluation.metrics import ndcg, recall
+from librarian.evaluation.evaluate import ndcg, recall
 from librarian.models import Candidate, Filters, Query
 from librarian.search import candidates, ranking
 from librarian.search.candidates import Candidates

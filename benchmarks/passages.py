@@ -22,7 +22,7 @@ import numpy as np
 import judged_sets
 from ablations import first
 from judged_sets import LEFT_OUT, JudgedSet, engine_of, opened, ranked
-from librarian.evaluation.metrics import ndcg
+from librarian.evaluation.evaluate import ndcg
 from librarian.models import Query
 from librarian.search.ranker import LinearRanker
 from librarian.search.ranking import by_rrf

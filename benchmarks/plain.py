@@ -155,7 +155,7 @@ class PlainPipeline:
 
 def table(reports: Sequence[Any]) -> str:
     """The reports as a Markdown table, a row per mode."""
-    from librarian.evaluation.metrics import MEASURES
+    from librarian.evaluation.evaluate import MEASURES
 
     names = list(MEASURES)
     rows = [

@@ -17,8 +17,7 @@ from pathlib import Path
 
 import judged_sets
 from judged_sets import JudgedSet, engine_of, opened, ranked, weights_without
-from librarian.evaluation.evaluate import ModeReport, evaluate
-from librarian.evaluation.metrics import interval, randomisation
+from librarian.evaluation.evaluate import ModeReport, evaluate, interval, randomisation
 from librarian.search.ranker import LinearRanker
 from rivals import rankings
 

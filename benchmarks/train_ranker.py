@@ -26,7 +26,7 @@ import answers
 import judged_sets
 from judged_sets import LEFT_OUT, JudgedSet
 from learning import VectorRequest, quality, trained
-from librarian.evaluation.metrics import SEED
+from librarian.evaluation.evaluate import SEED
 from librarian.search.ranker import READ, SCALED, shipped
 
 #: Between 0.001 and 0.1 the left-out means lie within 0.01 of each other; more costs short documents.

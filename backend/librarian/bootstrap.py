@@ -18,10 +18,9 @@ from .crawling.sites import Sites
 from .documents.dependencies import Dependencies
 from .embeddings.base import Embedder, LazyModel, Reranker
 from .embeddings.cross_encoder import CachedReranker, full_name, load_reranker
-from .embeddings.loading import AnsweringModel, EmbedderSpec, Provider, wrong_dimension
+from .embeddings.loading import AnsweringModel, CachedEmbedder, EmbedderSpec, Provider, QueryVectors, wrong_dimension
 from .embeddings.model_files import ModelStore, state_of
 from .embeddings.model_table import dimension_of, spec_of
-from .embeddings.query_cache import CachedEmbedder, QueryVectors
 from .errors import LibrarianError, SetupError, Unavailable
 from .evaluation.service import EvaluationService
 from .evaluation.unanswered_queries import QueryLog
@@ -55,12 +54,11 @@ from .tuning.background import BackgroundLearning
 from .tuning.calibration import MIN_CHUNKS, CalibrationTraining
 from .tuning.query_adapter import AdapterTraining
 from .vector_stores import chroma
-from .vector_stores.base import VectorStore
+from .vector_stores.base import StoreSet, VectorStore
 from .vector_stores.chroma import ChromaStore
 from .vector_stores.exact import ExactStore
 from .vector_stores.qdrant import QdrantStore
 from .vector_stores.sqlite_vec import SqliteVecStore
-from .vector_stores.store_set import StoreSet
 
 if TYPE_CHECKING:
     from .embeddings.language_models import LlmSummarizer

@@ -28,8 +28,7 @@ from .errors import CallerError, NotFound, one_of, shortened
 from .files.paths import Paths
 from .models import DEADLINE, DRAFT, Count, Filters, IndexReport, Query, SearchOutcome, StoredDocument
 from .schemas import EntityType, RequestModel, known_name, validated
-from .search.pagination import fitted
-from .search.parent_context import parent_context
+from .search.pagination import fitted, parent_context
 
 if TYPE_CHECKING:
     from .files.lock import FolderLock

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route, Router
 from starlette.types import Receive, Scope, Send
 
 from ..models import Observer
-from .calls import Calls
+from .library_handle import Calls
 
 if TYPE_CHECKING:
     from .mcp_transports import McpServer

@@ -40,8 +40,7 @@ from ..schemas import (
     output_schema,
 )
 from ..text.sanitizing import escaped, inline, visible, wrap_untrusted
-from .calls import Calls
-from .library_handle import LibraryHandle
+from .library_handle import Calls, LibraryHandle
 from .model_text import cleaned, remarks, render, rest_of
 from .prompts import COMPLETED, PROMPTS, fill
 from .request_sanitizing import coerce_arguments

@@ -33,8 +33,7 @@ from ..schemas import (
     unknown_argument,
     validated,
 )
-from .calls import Calls
-from .library_handle import LibraryHandle
+from .library_handle import Calls, LibraryHandle
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ..daemon.sockets import holder
+from ..daemon.address import holder
 from ..files.paths import size_of, working_directory
 from ..settings import Settings
 from .connect import HOSTS, callers, configured

@@ -179,7 +179,7 @@ def _times(
     target: Target, *, modes: Sequence[str], rounds: int, questions: Sequence[str] | None = None, llm: bool = False
 ) -> dict[str, Any]:
     """Median and 95th percentile in ms by mode, without cached answers, `inside` the daemon and `outside`."""
-    from ..evaluation.metrics import percentile
+    from ..evaluation.evaluate import percentile
 
     asked = questions or USUAL_QUESTIONS
     if not modes:

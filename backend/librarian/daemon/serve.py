@@ -27,8 +27,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO
 import uvloop
 
 from .. import __version__
-from ..api.calls import Calls
-from ..api.library_handle import LibraryHandle
+from ..api.library_handle import Calls, LibraryHandle
 from ..errors import SETUP, LibrarianError, SetupError, Unavailable
 from ..files.lock import DAEMON, FolderLock
 from ..files.writing import private_umask
@@ -37,12 +36,12 @@ from ..schemas import ResultLimits
 from ..settings import SETTINGS, Settings, revealed
 from . import address as addresses
 from . import logging_setup
+from .address import bind
 from .banner import banner, places
 from .client import replace_daemon, served_at, shorten_log
 from .client_log import ClientLog
 from .discovery import fingerprint
 from .server import Host, command_api
-from .sockets import bind
 
 if TYPE_CHECKING:
     from ..api.mcp_transports import McpServer

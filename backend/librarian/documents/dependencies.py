@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..crawling.sites import Sites
     from ..embeddings.base import Embedder, LazyModel, Reranker
-    from ..embeddings.query_cache import QueryVectors
+    from ..embeddings.loading import QueryVectors
     from ..evaluation.service import EvaluationService
     from ..evaluation.unanswered_queries import QueryLog
     from ..indexing.scheduler import IndexScheduler

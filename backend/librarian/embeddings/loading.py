@@ -8,10 +8,35 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import SetupError, Unavailable
+from ..models import Vector
+from ..storage.lru_cache import LruCache
 from .base import Embedder, LazyModel
 from .model_files import ModelStore
 from .model_table import hub_name, read_spec, spec_of
 from .onnx import has_cuda
+
+QueryVectors = LruCache[str, Vector]
+
+
+class CachedEmbedder:
+    """An embedder whose question vectors are kept in a cache; they are read-only. A failure isn't kept."""
+
+    def __init__(self, embedder: Embedder, cache: QueryVectors) -> None:
+        self.spec = embedder.spec
+        self.fingerprint, self.backend, self.device = embedder.fingerprint, embedder.backend, embedder.device
+        self.windows, self.embed_chunks, self.close = embedder.windows, embedder.embed_chunks, embedder.close
+        self._embedder = embedder
+        self._cache = cache
+
+    def embed_query(self, text: str) -> Vector:
+        """Shape (dimension,)."""
+        vector = self._cache.get(text)
+        if vector is None:
+            vector = self._embedder.embed_query(text)
+            vector.flags.writeable = False
+            self._cache.put(text, vector)
+        return vector
+
 
 Provider = Literal["local", "openai", "bedrock"]
 

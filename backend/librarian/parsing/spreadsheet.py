@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from ..errors import SourceError
 from ..models import Document, SourceFile
+from .delimited import write_rows
 from .document_builder import DocumentBuilder, one_line
 from .office_xml import attribute, child, children, drawn_words
-from .table_rows import write_rows
 from .zip_package import ZipPackage, opened, refused
 
 _MAX_ROWS = 50_000  #: per sheet; beyond, a table is data rather than a document

@@ -21,7 +21,7 @@ from ..errors import Damaged, SetupError
 from ..files.owned_folder import claim_index
 from ..models import OUTDATED, Document, Failure, ReadResult, SourceFile, Stored, StoredChunk
 from .columns import Columns
-from .database import Database, Row, Session
+from .database import CATALOG, VERSION, Database, Row, Session
 from .queries import CatalogReader, Memory
 from .rows import (
     INSERT_CHUNK,
@@ -36,7 +36,6 @@ from .rows import (
     moved_reference_row,
     text_row,
 )
-from .schema import CATALOG, VERSION
 from .sqlite import SqliteDatabase, quarantined
 
 log = logging.getLogger(__name__)

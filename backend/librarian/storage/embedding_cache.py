@@ -17,9 +17,8 @@ import numpy as np
 
 from ..errors import Damaged, SetupError, Unavailable
 from ..models import HalfVectors, Vector
-from ..vector_stores.batches import unit
-from .database import Database, Session
-from .schema import CACHE_VERSION, EMBEDDING_CACHE
+from ..vector_stores.base import unit
+from .database import CACHE_VERSION, EMBEDDING_CACHE, Database, Session
 from .sqlite import SqliteDatabase, quarantined
 
 log = logging.getLogger(__name__)

@@ -25,17 +25,20 @@ import tantivy
 
 from ..errors import Damaged, Unavailable
 from ..models import FEATURES, AnalyzedQuery, Document, Ids, KeywordEntry, Kind, Ranking, Selection, Vector
-from .keyword_queries import MUST, Query, QueryBuilder, joined
 from .keyword_schema import (
     FIELDS,
     FORMAT,
+    MUST,
     WORD_FIELDS,
     FieldWeights,
+    Query,
+    QueryBuilder,
     build_schema,
     damaged,
     discard,
     entry_of,
     is_failure,
+    joined,
     open_index,
     remove_leftover,
     save_state,

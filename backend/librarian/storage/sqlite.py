@@ -19,8 +19,7 @@ from ..errors import Damaged, SetupError, Unavailable
 from ..files import owned_folder
 from ..files.owned_folder import APPLICATION_ID
 from ..files.paths import too_long
-from .database import Session
-from .schema import Dialect, tables_for
+from .database import Dialect, Session, tables_for
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..embeddings.base import Embedder, LazyModel
 from ..errors import Unavailable
-from ..evaluation.metrics import SEED
+from ..evaluation.evaluate import SEED
 from ..models import WINDOWS_PER_CHUNK, Document, Filters, HalfVectors, Ids, Selection, Vector, Vectors
 from ..search.engine import HybridSearchEngine
 from ..search.query_adapter import QueryAdapter

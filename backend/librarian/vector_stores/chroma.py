@@ -31,7 +31,7 @@ from ..errors import LibrarianError, Unavailable
 from ..files import owned_folder
 from ..files.paths import too_long
 from ..models import Ids, Selection, Vector, Vectors
-from .batches import best_first, checked_batch, checked_question, passes
+from .base import best_first, checked_batch, checked_question, passes
 
 logger = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..models import WINDOWS_PER_CHUNK, HalfVectors, Ids, Selection, Vector, Vectors
-from .batches import best_first, checked_batch, checked_question, passes, widen
+from .base import best_first, checked_batch, checked_question, passes, widen
 
 ZERO_POINT: Final = 64  #: added to the question's int parts, so that they are unsigned
 

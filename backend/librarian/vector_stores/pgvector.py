@@ -22,7 +22,7 @@ from ..models import WINDOWS_PER_CHUNK, Ids, Selection, Vector, Vectors
 from ..storage.columns import CODED
 from ..storage.postgres.database import Database
 from ..storage.postgres.keyword_index import by_chunk
-from .batches import best_first, checked_batch, checked_question, passes
+from .base import best_first, checked_batch, checked_question, passes
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -20,7 +20,7 @@ from ..errors import Unavailable, missing_extra
 from ..files.owned_folder import Kind, claim, json_object
 from ..models import WINDOWS_PER_CHUNK, Ids, Selection, Vector, Vectors
 from ..storage.columns import CODED
-from .batches import best_first, checked_batch, checked_question, passes
+from .base import best_first, checked_batch, checked_question, passes
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from ..errors import SetupError, Unavailable, missing_extra
 from ..files.owned_folder import Kind, claim
 from ..files.paths import too_long
 from ..models import Ids, Selection, Vector, Vectors
-from .batches import best_first, checked_batch, checked_question, passes
+from .base import best_first, checked_batch, checked_question, passes
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from librarian.api.calls import Calls
+from librarian.api.library_handle import Calls
 from librarian.errors import Busy, CallerError, NotFound
 from librarian.models import DEADLINE
 

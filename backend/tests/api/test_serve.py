@@ -26,9 +26,9 @@ from librarian import __version__
 from librarian.api.library_handle import INTRODUCTION, LibraryHandle
 from librarian.cli import main
 from librarian.daemon import address, client
+from librarian.daemon.address import bind
 from librarian.daemon.client import served_at
 from librarian.daemon.serve import serve
-from librarian.daemon.sockets import bind
 from librarian.errors import CallerError, LibrarianError, SetupError
 from librarian.files.owned_folder import claim_index
 from librarian.models import Deadline

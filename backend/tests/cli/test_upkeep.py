@@ -24,7 +24,7 @@ from librarian.daemon.client_log import ClientLog
 from librarian.embeddings import model_files
 from librarian.embeddings.model_table import known
 from librarian.errors import SetupError
-from librarian.evaluation.metrics import percentile
+from librarian.evaluation.evaluate import percentile
 from librarian.files.config_files import parse_json, with_value
 
 

@@ -26,12 +26,11 @@ from tokenizers.pre_tokenizers import ByteLevel
 from tokenizers.processors import ByteLevel as Trimmed
 
 from librarian.embeddings.base import Embedder, LazyModel
-from librarian.embeddings.loading import EmbedderSpec
+from librarian.embeddings.loading import CachedEmbedder, EmbedderSpec, QueryVectors
 from librarian.embeddings.model_files import ModelStore
 from librarian.embeddings.model_table import DEFAULT, read_spec, spec_of
 from librarian.embeddings.onnx import OnnxEmbedder, batches, choose_file, padded, pooled
 from librarian.embeddings.onnx_build import build_files
-from librarian.embeddings.query_cache import CachedEmbedder, QueryVectors
 from librarian.embeddings.windows import clip, cut
 from librarian.errors import SetupError, Unavailable
 from librarian.models import WINDOWS_PER_CHUNK

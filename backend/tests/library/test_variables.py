@@ -29,8 +29,8 @@ from librarian.bootstrap import (
     search_options,
     storage,
 )
+from librarian.embeddings.loading import CachedEmbedder
 from librarian.embeddings.onnx import OnnxEmbedder
-from librarian.embeddings.query_cache import CachedEmbedder
 from librarian.errors import LibrarianError
 from librarian.library import Librarian
 from librarian.search.engine import SearchOptions

@@ -25,7 +25,7 @@ from mcp import Client, types
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 
-from librarian.api.calls import Calls
+from librarian.api.library_handle import Calls
 from librarian.api.mcp import cursor_after
 from librarian.api.mcp_transports import McpServer, refusal
 from librarian.web.app import build_app

@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 
-from librarian.search.fair_semaphore import FairSemaphore
+from librarian.search.engine import FairSemaphore
 
 PATIENCE_S = 30.0
 

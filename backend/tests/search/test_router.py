@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from librarian.models import Query
-from librarian.search.parent_context import parent_context
+from librarian.search.pagination import parent_context
 from librarian.search.query_expansion import answer_from_template
 from librarian.search.router import QueryRouter
 from librarian.text.analyzer import StandardAnalyzer

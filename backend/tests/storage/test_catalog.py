@@ -19,8 +19,8 @@ from librarian.errors import Damaged, SetupError, Unavailable
 from librarian.files.paths import LONGEST
 from librarian.models import Filters
 from librarian.storage.catalog import SqliteCatalog
+from librarian.storage.database import VERSION
 from librarian.storage.queries import CatalogReader
-from librarian.storage.schema import VERSION
 from librarian.vector_stores.chroma import ChromaStore
 from tests.contracts.catalog_contract import CatalogContract, document, result
 

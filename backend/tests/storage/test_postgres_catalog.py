@@ -20,9 +20,9 @@ from hypothesis import given, settings
 from librarian.errors import SetupError, Unavailable
 from librarian.models import Filters
 from librarian.storage.catalog import Catalog
+from librarian.storage.database import VERSION
 from librarian.storage.embedding_cache import EmbeddingCache
 from librarian.storage.postgres.database import Database
-from librarian.storage.schema import VERSION
 from tests import postgres
 from tests.contracts.catalog_contract import HISTORY, SEVERAL, CatalogContract, document, result, source
 

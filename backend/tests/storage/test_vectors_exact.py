@@ -16,8 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from librarian.vector_stores import exact
-from librarian.vector_stores.base import VectorStore
-from librarian.vector_stores.batches import widen
+from librarian.vector_stores.base import VectorStore, widen
 from librarian.vector_stores.exact import ZERO_POINT, ExactStore, scan_graph
 from tests.contracts.vector_store_contract import (
     EVERYTHING,

@@ -16,7 +16,7 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-from librarian.api.calls import Calls
+from librarian.api.library_handle import Calls
 from librarian.api.mcp_transports import McpServer
 from librarian.schemas import TOOLSETS, ResultLimits
 from librarian.web.app import build_app

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ...errors import SetupError, Unavailable, missing_extra
 from ...text.characters import without
-from ..database import Session
-from ..schema import CATALOG, EMBEDDING_CACHE, VERSION, Dialect, tables_for
+from ..database import CATALOG, EMBEDDING_CACHE, VERSION, Dialect, Session, tables_for
 
 if TYPE_CHECKING:
     from psycopg import Connection
