@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from ..errors import SourceError
 from ..files.paths import Paths
-from ..files.writing import open_source
+from ..files.safe_open import open_source
 from ..models import Failure, SourceFile
 from ..storage.base import Catalog
 from .scanner import FolderScanner

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from ..embeddings.base import Embedder
 from ..errors import SourceError
 from ..files.paths import Paths, name_of, spelling_of, state_of
-from ..files.writing import is_unchanged
+from ..files.safe_open import is_unchanged
 from ..models import OUTDATED, Failure, Included, IndexReport, Progress, ReadResult, SourceFile
 from ..parsing.base import Reader
 from ..storage.base import Catalog

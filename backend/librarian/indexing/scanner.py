@@ -14,7 +14,7 @@ from pathspec import GitIgnoreSpec
 
 from ..errors import SetupError, SourceError
 from ..files.paths import Paths, chosen, left_out_folder, mtime_of, name_of, spelling_of
-from ..files.writing import open_below
+from ..files.safe_open import open_below
 from ..models import Failure, SourceFile
 from ..parsing.email.archives import EXTENSIONS as ARCHIVE_EXTENSIONS
 from ..parsing.email.archives import format_of

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ..errors import SourceError
-from ..files.writing import REPLACED, open_source
+from ..files.safe_open import REPLACED, open_source
 from ..models import NOT_INCLUDED, QUOTED_PATH, Chunk, Document, Excluded, KeywordEntry, ReadResult, SourceFile
 from ..text.analyzer import StandardAnalyzer
 from ..text.characters import spelt

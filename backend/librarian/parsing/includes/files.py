@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ...errors import SourceError
 from ...files.paths import mtime_of, state_of
-from ...files.writing import open_below
+from ...files.safe_open import open_below
 from ...models import Included
 from ...text.missing_includes import message
 from ..encoding import decode
