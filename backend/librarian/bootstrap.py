@@ -22,8 +22,8 @@ from .embeddings.loading import AnsweringModel, CachedEmbedder, EmbedderSpec, Pr
 from .embeddings.model_files import ModelStore, state_of
 from .embeddings.model_table import dimension_of, spec_of
 from .errors import LibrarianError, SetupError, Unavailable
+from .evaluation.judgments import QueryLog
 from .evaluation.service import EvaluationService
-from .evaluation.unanswered_queries import QueryLog
 from .files.owned_folder import claim_index, require_own
 from .indexing.chroma_worker import ChildStore
 from .indexing.indexer import FileIndexer, IndexerOptions
@@ -38,17 +38,17 @@ from .parsing.registry import READABLE
 from .registry.entities import RegistryFiles
 from .registry.search import Registry
 from .search.answer_cache import COSTLY, Key, ResultCache, SemanticQueryCache
-from .search.confidence import Calibration
 from .search.engine import HybridSearchEngine, SearchOptions
 from .search.explain import Analyst
 from .search.query_expansion import QueryExpansion
+from .search.ranking import Calibration
 from .search.router import QueryRouter
 from .settings import Settings, revealed
 from .storage.base import Catalog, EmbeddingCache, KeywordIndex
 from .storage.catalog import SqliteCatalog
+from .storage.database import LruCache
 from .storage.embedding_cache import SqliteEmbeddingCache
 from .storage.keyword_index import TantivyIndex
-from .storage.lru_cache import LruCache
 from .text.analyzer import StandardAnalyzer
 from .tuning.background import BackgroundLearning
 from .tuning.calibration import MIN_CHUNKS, CalibrationTraining

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, ca
 from . import schemas
 from .documents import addresses, listing, queries, rag, responses
 from .documents.dependencies import Dependencies
-from .documents.freshness import Checked, Files, checked, has_changed, present
 from .documents.reader import HEAD_TOKENS, answering, beginning, document_at, passage, read, resolve_document
+from .documents.responses import Checked, Files, checked, has_changed, present
 from .documents.status import StatusReport, layout_notes, skipped, unread, unreadable
 from .documents.threads import conversation, resolve_thread
 from .errors import CallerError, NotFound, one_of, shortened

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from ..crawling.sites import Sites
     from ..embeddings.base import Embedder, LazyModel, Reranker
     from ..embeddings.loading import QueryVectors
+    from ..evaluation.judgments import QueryLog
     from ..evaluation.service import EvaluationService
-    from ..evaluation.unanswered_queries import QueryLog
     from ..indexing.scheduler import IndexScheduler
     from ..registry.search import Registry
     from ..search.answer_cache import ResultCache, SemanticQueryCache

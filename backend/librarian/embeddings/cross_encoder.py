@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import SetupError
 from ..models import Deadline
-from ..storage.lru_cache import LruCache
+from ..storage.database import LruCache
 from .base import Reranker
 from .model_files import ModelStore
 from .model_table import positions, read_json

@@ -9,7 +9,7 @@ from typing import Literal
 
 from ..errors import SetupError, Unavailable
 from ..models import Vector
-from ..storage.lru_cache import LruCache
+from ..storage.database import LruCache
 from .base import Embedder, LazyModel
 from .model_files import ModelStore
 from .model_table import hub_name, read_spec, spec_of

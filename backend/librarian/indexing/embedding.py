@@ -19,7 +19,7 @@ from ..embeddings.base import Embedder
 from ..errors import LibrarianError, Unavailable
 from ..models import StoredChunk, Vector, Vectors, Window
 from ..storage.base import Catalog, EmbeddingCache
-from ..text.missing_includes import paths_alone
+from ..text.cross_references import paths_alone
 from ..vector_stores.sync import VectorSync
 from .workers import PoolClosed, WorkerPool
 

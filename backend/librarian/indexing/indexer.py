@@ -25,11 +25,10 @@ from ..storage.base import Catalog, EmbeddingCache, KeywordIndex
 from ..vector_stores.base import VectorStore
 from ..vector_stores.sync import VectorSync
 from .changes import MissingFiles, examine_folder, is_moved
+from .emails import ErrorLog, log_report
 from .embedding import Rate
-from .embedding_worker import BACKOFF_S, EMBEDDINGS, VectorWork
-from .index_log import ErrorLog, log_report
+from .embedding_worker import BACKOFF_S, EMBEDDINGS, ModelsInUse, VectorWork
 from .malloc import give_back
-from .model_switch import ModelsInUse
 from .refresh import Children, Refresh, Scope
 from .scanner import IGNORE_FILES, FolderScanner
 from .writer import Batch, IndexWriter, examine_lexical, is_worn, repair_lexical

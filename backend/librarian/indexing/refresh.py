@@ -26,8 +26,8 @@ from ..models import OUTDATED, Failure, Included, IndexReport, Progress, ReadRes
 from ..parsing.base import Reader
 from ..storage.base import Catalog
 from .changes import FolderDiff, compare, deleted_paths
+from .emails import log_left_out
 from .embedding import EmbedderPool, embedder_pool
-from .index_log import log_left_out
 from .scanner import FolderScanner
 from .workers import WorkerDied, WorkerPool
 from .writer import Batch, as_read

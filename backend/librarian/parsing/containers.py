@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from ..models import NOT_INCLUDED, Block, Document, Frame
-from ..text.missing_includes import SHORTCODE
+from ..text.cross_references import SHORTCODE
 
 S = TypeVar("S", Block, Frame, "Lines")
 

@@ -19,7 +19,7 @@ from ..files.safe_open import REPLACED, open_source
 from ..models import NOT_INCLUDED, QUOTED_PATH, Chunk, Document, Excluded, KeywordEntry, ReadResult, SourceFile
 from ..text.analyzer import StandardAnalyzer
 from ..text.characters import spelt
-from ..text.missing_includes import MESSAGE
+from ..text.cross_references import MESSAGE
 from .asciidoc import AsciiDocParser
 from .base import Parser
 from .chunking import StructureChunker

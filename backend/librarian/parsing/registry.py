@@ -11,16 +11,15 @@ from .base import Parser
 from .delimited import CommaSeparatedParser
 from .email.archives import MboxArchive
 from .email.parser import EmailParser
-from .epub import EpubParser
-from .html import HtmlParser
+from .html import EpubParser, HtmlParser
 from .markdown import MarkdownParser
 from .notebook import NotebookParser
+from .open_api import StructuredDataParser
 from .open_document import OpenDocumentParser
 from .pdf import PdfParser
 from .rtf import RichTextParser
 from .slides import SlidesParser
 from .spreadsheet import SpreadsheetParser
-from .structured_data import StructuredDataParser
 from .text import TextParser
 from .word import WordParser
 

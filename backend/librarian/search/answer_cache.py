@@ -20,7 +20,7 @@ import numpy as np
 from ..embeddings.base import Embedder, LazyModel
 from ..errors import LibrarianError
 from ..models import AnalyzedQuery, Deadline, Mode, Query, SearchOutcome, Vector
-from ..storage.lru_cache import LruCache
+from ..storage.database import LruCache
 from ..text.analyzer import StandardAnalyzer
 
 Key = tuple[Query, int, int]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..models import AnalyzedQuery, Ids, Ranking, ScorePart
 from ..storage.base import Columns
 from ..text.analyzer import StandardAnalyzer
-from ..text.changelogs import asks_what_changed
+from ..text.cross_references import asks_what_changed
 from .mail_query import named_senders
 
 Floats = npt.NDArray[np.float64]

@@ -42,14 +42,12 @@ from ..text.analyzer import StandardAnalyzer
 from ..vector_stores.base import VectorStore
 from . import pagination, ranking, suggestions
 from .candidates import OFF, PAGE, Candidates, Floats, joined, required_identifiers, surveyed
-from .confidence import Calibration, answerability
 from .missing_words import Missing, MissingWords
-from .query_adapter import QueryAdapter
 from .query_expansion import REWRITTEN, QueryExpansion, QueryForm, answer_from_template, described, why_no_answer
 from .ranker import GIVEN, LinearRanker, shipped
-from .ranking import Ranked
+from .ranking import Calibration, Ranked, answerability
 from .reranker import keyword_stage, rerank
-from .retrievers import KeywordRetriever, VectorQuery, VectorRetriever
+from .retrievers import KeywordRetriever, QueryAdapter, VectorQuery, VectorRetriever
 from .router import QueryRouter
 from .snippets import Excerpts, Snippets
 from .spelling import QueryNormalizer, is_name

@@ -19,8 +19,7 @@ from ..models import (
     embedding_prefix,
 )
 from .columns import DOCUMENTS, Columns, columns_of, columns_with
-from .database import Session
-from .lru_cache import LruCache
+from .database import LruCache, Session
 from .rows import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,

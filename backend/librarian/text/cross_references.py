@@ -14,6 +14,7 @@ import hashlib
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
+from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from ..models import Document
@@ -150,3 +151,65 @@ def _scoped(document: Document, name: str) -> Iterator[str]:
     """The same in the document's product, and in its component: versions and languages repeat each other's names."""
     yield f"{document.product}\n{name}"
     yield f"{document.product}\n{document.component}\n{name}"
+
+
+LONGEST_SHOWN: Final = 200  #: characters of a target
+
+#: Such a line, wherever it stands.
+MESSAGE: Final = re.compile(r"\(Included (?:file|part) [^\n]{1,400}?\)")
+
+#: A shortcode that includes a file. It stays as it is typed where that isn't there: its path says what belongs there.
+SHORTCODE: Final = re.compile(r"\{\{[<%]\s*(?:include|readfile|code_sample|codenew)\s")
+
+
+def message(what: str, target: str) -> str:
+    """The line for a target. Parentheses, because brackets are markup in some formats.
+
+    >>> message("Included file not found", "code/a.py")
+    '(Included file not found: code/a.py)'
+    """
+    return f"({what}: {' '.join(target.split())[:LONGEST_SHOWN]})"
+
+
+def paths_alone(text: str) -> str:
+    """The text as it is embedded: of such lines the path, which says what belongs there, with blanks before it.
+
+    >>> paths_alone("Run it: (Included file not found: a.sh)").split()
+    ['Run', 'it:', 'a.sh']
+    """
+    return MESSAGE.sub(_path, text) if "(Included " in text else text
+
+
+def _path(match: re.Match[str]) -> str:
+    return match.group().partition(": ")[2].rstrip(")").rjust(len(match.group()))
+
+
+_NAMES: Final = re.compile(
+    r"""(?ix)
+      (?:^|[/_.\ -])
+      (?: change[-_ ]?logs? | rel(?:ease)?[-_ ]?notes? | what'?s[-_ ]?new | porting[-_ ]?guides? ) (?:[/_.\ -]|$)
+    | (?:^|/) (?: changes | (?-i:NEWS|HISTORY) | releases/v?\d[^/]* ) (?:\.\w+)? $"""
+)
+#: Of several languages: a version's number, and words that ask for one or for what it changed.
+_ASKED: Final = re.compile(
+    r"(?i)versi[oó]n|releas|change|what['’]?s new|new in|since|deprecat|removed|introduced|added in|breaking|upgrad"
+    r"|migrat|backport|\d\.\d"
+)
+
+
+def is_changelog(file_path: str) -> bool:
+    """Whether a document is one by its name below its product's folder.
+
+    >>> [is_changelog(path) for path in ("shop/CHANGELOG.md", "shop/releases/5.1.txt", "shop/api/changes-feed.md")]
+    [True, True, False]
+    """
+    return _NAMES.search(file_path[file_path.find("/") + 1 :]) is not None
+
+
+def asks_what_changed(question: str) -> bool:
+    """Whether a question names a version, or asks for one or for changes.
+
+    >>> asks_what_changed("what changed in 2.0"), asks_what_changed("how do I add a route")
+    (True, False)
+    """
+    return _ASKED.search(question) is not None

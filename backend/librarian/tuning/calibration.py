@@ -15,10 +15,9 @@ import numpy as np
 
 from ..errors import Unavailable
 from ..models import Deadline, Document, Mode, Query
-from ..search.confidence import Calibration, Curve
 from ..search.engine import HybridSearchEngine
 from ..search.ranker import UNSUPPORTED_LANGUAGE
-from ..search.ranking import score
+from ..search.ranking import Calibration, Curve, score
 from ..storage.base import Catalog
 from . import own_questions
 

@@ -20,7 +20,7 @@ from ..errors import Unavailable
 from ..evaluation.evaluate import SEED
 from ..models import WINDOWS_PER_CHUNK, Document, Filters, HalfVectors, Ids, Selection, Vector, Vectors
 from ..search.engine import HybridSearchEngine
-from ..search.query_adapter import QueryAdapter
+from ..search.retrievers import QueryAdapter
 from ..storage.base import Catalog, Columns, EmbeddingCache
 from ..vector_stores.base import VectorStore
 from . import own_questions

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from librarian.errors import Unavailable
 from librarian.models import Query
-from librarian.search.confidence import Calibration
+from librarian.search.ranking import Calibration
 from librarian.tuning.background import BackgroundLearning
 from librarian.tuning.calibration import FEWEST, CalibrationTraining, Fit, curve, fit, negative_queries
 

@@ -23,10 +23,10 @@ import pytest
 from librarian.embeddings.base import Rewrite
 from librarian.errors import CallerError
 from librarian.models import Deadline, Filters, Fusion, Kind, Mode, Query, Ranking, SearchOutcome
-from librarian.search.confidence import Calibration
 from librarian.search.engine import OUTDATED, TRIES, SearchOptions
 from librarian.search.query_expansion import QueryExpansion
 from librarian.search.ranker import FURTHER_IN_SENTENCES, GIVEN, in_sentences, shipped
+from librarian.search.ranking import Calibration
 
 from .library import Library, Loaded
 

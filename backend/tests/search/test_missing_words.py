@@ -21,7 +21,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from librarian.models import Filters, Mode, Query, SearchOutcome
-from librarian.search.confidence import Calibration
+from librarian.search.ranking import Calibration
 
 from .library import Library
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from librarian.models import Filters, Query, Vectors
-from librarian.search.query_adapter import QueryAdapter
+from librarian.search.retrievers import QueryAdapter
 
 from .library import TOPICS, Library, Loaded, TopicEmbedder
 

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 from librarian.models import Deadline, Query, SearchOutcome
 from librarian.search.answer_cache import Key, ResultCache
-from librarian.search.confidence import Calibration
 from librarian.search.engine import HybridSearchEngine
 from librarian.search.ranker import shipped
-from librarian.storage.lru_cache import LruCache
+from librarian.search.ranking import Calibration
+from librarian.storage.database import LruCache
 
 from .library import Library
 

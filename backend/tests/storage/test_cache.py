@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from librarian.storage.lru_cache import LruCache
+from librarian.storage.database import LruCache
 
 
 def test_the_least_recently_read_goes_first() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from librarian.indexing.index_log import ErrorLog
+from librarian.indexing.emails import ErrorLog
 from tests.storage.library import Library, wait_for
 
 LOGGER = "librarian.indexing"

@@ -20,7 +20,7 @@ from ...errors import SourceError
 from ...files.paths import mtime_of, state_of
 from ...files.safe_open import open_below
 from ...models import Included
-from ...text.missing_includes import message
+from ...text.cross_references import message
 from ..encoding import decode
 
 MOST_TEXT = 200_000  #: characters that a document may include, all together
