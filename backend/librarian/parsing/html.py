@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING
 from ..models import Excluded, Heading
 from .document_builder import Target, lines_of
 from .encoding import Decoded, decode
-from .front_matter import FrontMatter, read_front_matter
 from .html_cleanup import (
     around_text,
     classes,
@@ -48,7 +47,16 @@ from .html_cleanup import (
     summary_columns,
     without_site,
 )
-from .metadata import DATE_KEYS, given_doc_type, given_language, modified_of, summary_of, tags_of
+from .metadata import (
+    DATE_KEYS,
+    FrontMatter,
+    given_doc_type,
+    given_language,
+    modified_of,
+    read_front_matter,
+    summary_of,
+    tags_of,
+)
 from .plain_text import plain
 
 if TYPE_CHECKING:

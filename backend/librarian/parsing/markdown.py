@@ -9,11 +9,20 @@ from dataclasses import replace
 from ..models import Block, Document, Excluded, Link, SourceFile
 from .document_builder import new_document
 from .encoding import decode
-from .front_matter import read_front_matter
 from .markdown_blocks import MarkdownBlocks, parse_blocks
 from .markdown_inline import markup_spans, role_targets, silent_spans
 from .mdx import IMPORT_LINE, is_mdx, mdx_spans, paired_tags
-from .metadata import doc_type_of, given_doc_type, given_language, modified_of, summary_of, tags_of, title_of, without
+from .metadata import (
+    doc_type_of,
+    given_doc_type,
+    given_language,
+    modified_of,
+    read_front_matter,
+    summary_of,
+    tags_of,
+    title_of,
+    without,
+)
 from .plain_text import plain
 from .spans import InsideCodeSpan, Intervals, code_blocks
 
