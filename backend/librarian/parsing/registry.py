@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from .asciidoc import AsciiDocParser
 from .base import Parser
-from .delimited import CommaSeparatedParser
 from .email.archives import MboxArchive
 from .email.parser import EmailParser
 from .html import EpubParser, HtmlParser
@@ -19,7 +18,7 @@ from .open_document import OpenDocumentParser
 from .pdf import PdfParser
 from .rtf import RichTextParser
 from .slides import SlidesParser
-from .spreadsheet import SpreadsheetParser
+from .spreadsheet import CommaSeparatedParser, SpreadsheetParser
 from .text import TextParser
 from .word import WordParser
 
