@@ -11,8 +11,7 @@ from .base import Parser
 from .email.archives import MboxArchive
 from .email.parser import EmailParser
 from .html import EpubParser, HtmlParser
-from .markdown import MarkdownParser
-from .notebook import NotebookParser
+from .markdown import MarkdownParser, NotebookParser
 from .open_api import StructuredDataParser
 from .open_document import OpenDocumentParser
 from .pdf import PdfParser
