@@ -28,7 +28,7 @@ from pathlib import Path
 
 from librarian.crawling.crawler import Crawler, CrawlOptions
 from librarian.models import Document, SourceFile
-from librarian.parsing.registry import PARSERS
+from librarian.parsing.reader import PARSERS
 
 
 def main() -> int:

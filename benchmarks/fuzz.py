@@ -27,8 +27,7 @@ from librarian.indexing.indexer import IndexerOptions
 from librarian.indexing.refresh import Children
 from librarian.models import ReadResult, SourceFile
 from librarian.parsing.chunking import StructureChunker
-from librarian.parsing.reader import FileReader
-from librarian.parsing.registry import PARSERS
+from librarian.parsing.reader import PARSERS, FileReader
 from librarian.text.analyzer import StandardAnalyzer
 from tests.reliability.hostile import by_chance, by_hand
 from tests.reliability.queries import QUERIES, VectorRequest

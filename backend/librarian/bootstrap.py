@@ -33,8 +33,7 @@ from .indexing.watcher import FileWatcher, FileWatchers
 from .models import SearchOutcome
 from .parsing.chunking import StructureChunker
 from .parsing.includes.files import IncludeRoots
-from .parsing.reader import FileReader
-from .parsing.registry import READABLE
+from .parsing.reader import READABLE, FileReader
 from .registry.entities import RegistryFiles
 from .registry.search import Registry
 from .search.answer_cache import COSTLY, Key, ResultCache, SemanticQueryCache

@@ -24,13 +24,50 @@ from .asciidoc import AsciiDocParser
 from .base import Parser
 from .chunking import StructureChunker
 from .email.archives import MboxArchive, begins_as_archive, format_of
+from .email.parser import EmailParser
 from .email.quotes import quoted_blocks
+from .html import EpubParser, HtmlParser
 from .includes.expansion import Expansion, expanded
 from .includes.files import IncludeRoots
-from .markdown import MarkdownParser
+from .markdown import MarkdownParser, NotebookParser
 from .metadata import given_doc_type
+from .open_api import StructuredDataParser
+from .open_document import OpenDocumentParser
+from .pdf import PdfParser
 from .plain_text import unparted
-from .registry import ARCHIVES, PARSERS, READABLE
+from .rtf import RichTextParser
+from .slides import SlidesParser
+from .spreadsheet import CommaSeparatedParser, SpreadsheetParser
+from .text import TextParser
+from .word import WordParser
+
+_PARSERS: tuple[Parser, ...] = (
+    MarkdownParser(),
+    TextParser(),
+    AsciiDocParser(),
+    StructuredDataParser(),
+    HtmlParser(),
+    NotebookParser(),
+    PdfParser(),
+    WordParser(),
+    OpenDocumentParser(),
+    RichTextParser(),
+    SlidesParser(),
+    SpreadsheetParser(),
+    CommaSeparatedParser(),
+    EpubParser(),
+    EmailParser(lambda: PARSERS),
+)
+
+#: Extension (with its dot, lower case) → parser.
+PARSERS: dict[str, Parser] = {extension: parser for parser in _PARSERS for extension in parser.extensions}
+
+#: The same for archives: extension → what cuts it into documents.
+ARCHIVES: dict[str, MboxArchive] = {extension: MboxArchive() for extension in MboxArchive.extensions}
+
+#: Every extension that can be read.
+READABLE: frozenset[str] = frozenset(PARSERS) | frozenset(ARCHIVES)
+
 
 T = TypeVar("T")
 

@@ -186,7 +186,7 @@ def test_property_1_summary_generation_with_keywords_and_sections(title: str, le
 
 
 def parsed(markdown: str) -> Document:
-    from librarian.parsing.registry import PARSERS
+    from librarian.parsing.reader import PARSERS
 
     return PARSERS[".md"].parse(SourceFile("/x.md", "p/c/x.md", "p", "c", 1, 1), markdown.encode())
 

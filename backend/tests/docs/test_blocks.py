@@ -24,7 +24,7 @@ from librarian.cli import connect
 from librarian.cli.search import app
 from librarian.embeddings.model_files import ModelStore
 from librarian.models import SourceFile
-from librarian.parsing.registry import PARSERS
+from librarian.parsing.reader import PARSERS
 from librarian.settings import Settings
 
 from . import blocks

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from librarian.models import Document, SourceFile
-from librarian.parsing.registry import PARSERS
+from librarian.parsing.reader import PARSERS
 
 Parse = Callable[..., Document]
 

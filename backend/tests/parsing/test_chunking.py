@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from librarian.models import Block, Chunk, Document, Excluded, SourceFile
 from librarian.parsing.chunking import HARD_CEILING_CHARACTERS, StructureChunker
-from librarian.parsing.registry import PARSERS
+from librarian.parsing.reader import PARSERS
 
 
 def document(text: str, name: str = "acme/auth/page.md") -> Document:

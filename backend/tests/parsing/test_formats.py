@@ -26,7 +26,7 @@ from librarian.library import Librarian
 from librarian.models import Document, Failure, SourceFile
 from librarian.parsing.chunking import StructureChunker
 from librarian.parsing.encoding import decode
-from librarian.parsing.registry import PARSERS, READABLE
+from librarian.parsing.reader import PARSERS, READABLE
 
 from .conftest import Parse
 from .makers import compound, epub, item, ods, odt, pdf, pptx, shape, xls, xlsb, xlsx
@@ -162,7 +162,7 @@ def test_the_manual_lists_every_extension_and_no_other() -> None:
 def test_no_library_is_imported_before_a_file_of_its_format_is_read() -> None:
     import subprocess
 
-    code = "import sys, librarian.parsing.registry; print(sorted({'pypdfium2', 'chardet', 'docx'} & set(sys.modules)))"
+    code = "import sys, librarian.parsing.reader; print(sorted({'pypdfium2', 'chardet', 'docx'} & set(sys.modules)))"
     backend = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=backend, timeout=300, check=True

@@ -15,8 +15,7 @@ from librarian.indexing.scanner import FolderScanner
 from librarian.models import AnalyzedQuery, Document, ReadResult, SourceFile, TokenSpan
 from librarian.parsing.chunking import StructureChunker
 from librarian.parsing.metadata import cut_at_sentence, doc_type_of, iso_of_ns, parse_date, title_from_name
-from librarian.parsing.reader import FileReader
-from librarian.parsing.registry import PARSERS
+from librarian.parsing.reader import PARSERS, FileReader
 
 from .conftest import Parse
 

@@ -21,7 +21,7 @@ from docx.text.paragraph import Paragraph
 from librarian.errors import SourceError
 from librarian.models import Block, Document, SourceFile
 from librarian.parsing.chunking import StructureChunker
-from librarian.parsing.registry import PARSERS
+from librarian.parsing.reader import PARSERS
 
 from .conftest import Parse
 

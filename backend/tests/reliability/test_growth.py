@@ -11,7 +11,7 @@ from librarian.errors import CallerError, SourceError
 from librarian.models import Document, SourceFile
 from librarian.parsing.chunking import StructureChunker
 from librarian.parsing.email.archives import messages
-from librarian.parsing.registry import ARCHIVES, PARSERS
+from librarian.parsing.reader import ARCHIVES, PARSERS
 from librarian.search.mail_query import without_operators
 from librarian.search.router import QueryRouter
 from librarian.text.analyzer import StandardAnalyzer

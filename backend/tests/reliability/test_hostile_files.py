@@ -24,8 +24,7 @@ from librarian.indexing.indexer import IndexerOptions
 from librarian.indexing.scanner import FolderScanner
 from librarian.models import SourceFile
 from librarian.parsing.chunking import StructureChunker
-from librarian.parsing.reader import FileReader
-from librarian.parsing.registry import PARSERS
+from librarian.parsing.reader import PARSERS, FileReader
 from librarian.text.analyzer import StandardAnalyzer
 from tests.reliability.hostile import FAMILIES, Slow, by_chance, by_hand, hostile_files
 from tests.storage.library import Library, wait_for

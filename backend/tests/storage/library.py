@@ -19,8 +19,7 @@ from librarian.indexing.scanner import FolderScanner
 from librarian.models import Filters, IndexReport, ReadResult, SourceFile
 from librarian.parsing.base import Reader
 from librarian.parsing.chunking import StructureChunker
-from librarian.parsing.reader import FileReader
-from librarian.parsing.registry import READABLE
+from librarian.parsing.reader import READABLE, FileReader
 from librarian.storage.catalog import SqliteCatalog
 from librarian.storage.embedding_cache import SqliteEmbeddingCache
 from librarian.storage.keyword_index import TantivyIndex

@@ -18,8 +18,7 @@ from librarian.indexing.scanner import FolderScanner
 from librarian.indexing.scheduler import IndexScheduler, Listeners
 from librarian.models import Filters, Vectors
 from librarian.parsing.chunking import StructureChunker
-from librarian.parsing.reader import FileReader
-from librarian.parsing.registry import PARSERS
+from librarian.parsing.reader import PARSERS, FileReader
 from librarian.storage.catalog import Catalog
 from librarian.storage.embedding_cache import EmbeddingCache
 from librarian.storage.postgres.database import Database
