@@ -24,8 +24,7 @@ from starlette.types import Receive, Scope, Send
 
 from ..schemas import ResultLimits
 from ..text.sanitizing import visible
-from .lazy_mcp import MESSAGES
-from .library_handle import Calls, LibraryHandle
+from .library_handle import MESSAGES, Calls, LibraryHandle
 from .mcp import Connection, Handlers, build_tools
 from .request_sanitizing import RequestSanitizer, replace_lone_surrogates, without_id
 

@@ -228,7 +228,7 @@ class _Process:
             if self._listener is not None:
                 # The web server first: loading the model and filling the vectors in the background would take the
                 # processor from its imports, and the first answer by words needs neither, nor MCP.
-                for module in ("uvicorn", "librarian.web.app", "librarian.api.lazy_mcp"):
+                for module in ("uvicorn", "librarian.web.app", "librarian.api.library_handle"):
                     import_module(module)
         library = Librarian(build(self.settings))
         try:
@@ -339,7 +339,7 @@ class _Process:
         from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
         from ..api.http_limits import protocol
-        from ..api.lazy_mcp import LazyMcpServer
+        from ..api.library_handle import LazyMcpServer
         from ..web.app import build_app
 
         settings, mcp_server = self.settings, LazyMcpServer(self._mcp_server)

@@ -24,7 +24,7 @@ from ..errors import LibrarianError
 from ..schemas import ResultLimits
 
 if TYPE_CHECKING:
-    from ..api.lazy_mcp import LazyMcpServer
+    from ..api.library_handle import LazyMcpServer
     from ..api.mcp_transports import McpServer
     from ..library import Librarian
 

@@ -13,7 +13,7 @@ from mcp import Client, types
 from mcp.client.sse import sse_client
 from mcp.shared.message import SessionMessage
 
-from librarian.api.lazy_mcp import LazyMcpServer
+from librarian.api.library_handle import LazyMcpServer
 from librarian.api.mcp_transports import McpServer, lines
 
 ERAS = ("auto", "legacy")  #: without a handshake (since 2026-07-28) and with one

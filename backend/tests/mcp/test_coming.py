@@ -16,8 +16,7 @@ import httpx
 import pytest
 from mcp import Client
 
-from librarian.api.lazy_mcp import LazyMcpServer
-from librarian.api.library_handle import Calls
+from librarian.api.library_handle import Calls, LazyMcpServer
 from librarian.api.mcp_transports import McpServer
 from librarian.web.app import build_app
 from tests.api.clients import line_pair, run, sse_client
