@@ -20,10 +20,19 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, ca
 from . import schemas
 from .documents import addresses, listing, queries, rag, responses
 from .documents.dependencies import Dependencies
-from .documents.reader import HEAD_TOKENS, answering, beginning, document_at, passage, read, resolve_document
+from .documents.reader import (
+    HEAD_TOKENS,
+    answering,
+    beginning,
+    conversation,
+    document_at,
+    passage,
+    read,
+    resolve_document,
+    resolve_thread,
+)
 from .documents.responses import Checked, Files, checked, has_changed, present
 from .documents.status import StatusReport, layout_notes, skipped, unread, unreadable
-from .documents.threads import conversation, resolve_thread
 from .errors import CallerError, NotFound, one_of, shortened
 from .files.paths import Paths
 from .models import DEADLINE, DRAFT, Count, Filters, IndexReport, Query, SearchOutcome, StoredDocument
