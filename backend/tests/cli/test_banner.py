@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from librarian.daemon.banner import banner, typed
+from librarian.daemon.serve import banner, typed
 from librarian.settings import Settings
 
 
