@@ -16,6 +16,7 @@ import httpx
 
 from ..embeddings.services import retry_after_s
 from ..errors import CallerError
+from ..parsing.encoding import SUPERSETS
 from . import urls
 
 AGENT = "librarian"
@@ -192,17 +193,8 @@ _DECLARED = re.compile(rb"""charset\s*=\s*["']?\s*([\w:.-]+)""", re.I)
 _LOOKED_AT = 2_048  #: bytes at a page's beginning that may name its character set
 #: Names that are read as a larger set, as all browsers do (the WHATWG's encoding standard).
 _LARGER = {
-    "ascii": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso8859-9": "cp1254",
-    "iso8859-11": "cp874",
-    "tis-620": "cp874",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-    "big5": "big5hkscs",
-}
+    **SUPERSETS, "ascii": "cp1252", "iso8859-11": "cp874", "tis-620": "cp874", "gbk": "gb18030", "big5": "big5hkscs"
+}  # fmt: skip
 
 
 def decoded(body: bytes, charset: str = "") -> str:

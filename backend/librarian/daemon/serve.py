@@ -135,7 +135,6 @@ def typed(program: Path | None = None, found: str | None = None) -> str:
     return str(own.relative_to(here) if own.is_relative_to(here) else own)
 
 
-
 logger = logging.getLogger(__name__)
 
 GRACE_S = 2  #: what requests under way get at shutdown before they are cut

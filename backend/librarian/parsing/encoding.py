@@ -19,13 +19,7 @@ _BINARY_SIGNATURES: tuple[bytes, ...] = (
 )  # fmt: skip
 
 #: Encodings that hold all of another, and are used where that one is named.
-_SUPERSETS = {
-    "iso8859-1": "cp1252",
-    "gb2312": "gb18030",
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-    "iso8859-9": "cp1254",
-}
+SUPERSETS = {"iso8859-1": "cp1252", "gb2312": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949", "iso8859-9": "cp1254"}
 _FEW_LETTERS = 6  #: outside ASCII; from fewer of them chardet can't tell rare encodings
 _RARE = re.compile(r"mac|cp\d{3}$|iso8859-1[0-46]|johab|ptcp|kz1048|hp-roman")
 
@@ -105,7 +99,7 @@ def _guess(data: bytes) -> Decoded:
         if letters < _FEW_LETTERS and _RARE.match(name):
             continue
         try:
-            encoding = codecs.lookup(_SUPERSETS.get(name, name)).name
+            encoding = codecs.lookup(SUPERSETS.get(name, name)).name
         except LookupError:
             continue
         text = data.decode(encoding, "replace")

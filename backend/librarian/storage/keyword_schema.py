@@ -187,14 +187,7 @@ def _load_state(path: Path) -> State:
 
 @dataclass(frozen=True, slots=True)
 class FieldWeights:
-    """How much a term counts in each field of the keyword index.
-
-    Measured as nDCG@10 of pages ranked by their best chunk, on 167 questions over the Ray documentation, 50 over the
-    Kubernetes one and 52 over CACM abstracts, by `benchmarks/ablations.py`: body alone 0.430, 0.690, 0.512; these
-    weights 0.529, 0.737, 0.512. Title 1 brings 0.038, 0.047 and 0.018 less than these, identifiers 2 brings 0.017,
-    0.051 and 0.008 less. Scoring pairs of adjacent terms as phrases too moved the three by +0.02, −0.02 and +0.01 and
-    doubled the time, so none are scored.
-    """
+    """How much a term counts in each field of the keyword index; `benchmarks/ablations.py` chose the weights."""
 
     body: float = 1.0
     title: float = 0.3
@@ -210,16 +203,9 @@ MUST, SHOULD, MUST_NOT = tantivy.Occur.Must, tantivy.Occur.Should, tantivy.Occur
 _FEW = 400
 
 
-#: What the whole of a hyphenated word counts beside its parts, which have said it all: writers join such words as they
-#: like, and in full the rare whole would outweigh the rest of a question. Keyword nDCG@10 with a tenth and in full:
-#: SciFact 0.699 and 0.695, MED 0.682 and 0.670, CACM 0.500 and 0.499, Kubernetes tasks 0.724 and 0.722, Ray and CISI
-#: the same; hybrid moves by 0.003 at most.
+#: What the whole of a hyphenated word counts beside its parts: in full, the rare whole would outweigh the rest.
 _WHOLE = 0.1
-#: What a term counts that the question's word is in another language of the library alone. Such a stem is rare where
-#: that language is, which would let pages with a borrowed word, an English one in German text, outrank the asker's own.
-#: Keyword nDCG@10 on two languages' editions of a manual as one library, the second in full or a part of it, asked in
-#: either: sixteen cases better by 0.011 on average, by 0.037 at most, none worse; at 0.3 by 0.013. Where the question
-#: doesn't tell its language, all stems count alike: a minority's questions would lose up to 0.03.
+#: What a term counts that only another language's stemmer makes of the question's word: such stems are rare there.
 _OTHER_STEM = 0.5
 _HYPHENATED = re.compile("[a-z]+(?:-[a-z]+)+")
 
@@ -239,9 +225,6 @@ class QueryBuilder:
 
     def weight(self, query: AnalyzedQuery, field: str, term: str) -> float:
         """What a term counts in a field: the field's weight, times how often the question says the term.
-
-        Counting repetitions, as BM25's formula does, moves keyword nDCG@10 on CACM's long questions from 0.390 to
-        0.403, on Ray's from 0.525 to 0.530 and on the Kubernetes tasks from 0.723 to 0.717.
 
         Of a hyphenated word the parts count and the whole hardly does (`_WHOLE`); an identifier has a field of its own.
         A stem of another language than the question's counts less (`_OTHER_STEM`).

@@ -4,9 +4,6 @@ Rows lie in blocks. A full block holds its rows twice: as int8 inside an onnxrun
 float16, from which the best are scored again (1 + 2 bytes a number: 59 MB for 50,000 × 384). New rows go to a tail in
 float32 until it fills a block. A replaced or deleted row stays where it is and is masked; when a quarter of all rows is
 dead, the living are packed anew.
-
-Measured on one core at 50,000 × 384: 1.0 ms a search, of which 0.5 ms is the scan (a float32 product takes 2.0 ms);
-recall@50 against brute force 0.9999 and above. Any filter is a mask over the scores, so none costs more than 2 ms.
 """
 
 from __future__ import annotations

@@ -225,24 +225,10 @@ def language_of(path: str) -> str:
 
 
 _LANGUAGES = {
-    "bash": "bash",
-    "cc": "cpp",
-    "conf": "",
-    "h": "c",
-    "hpp": "cpp",
-    "js": "javascript",
-    "kt": "kotlin",
-    "md": "markdown",
-    "ps1": "powershell",
-    "py": "python",
-    "rb": "ruby",
-    "rs": "rust",
-    "sh": "bash",
-    "tf": "hcl",
-    "ts": "typescript",
-    "txt": "text",
-    "yml": "yaml",
-}
+    "bash": "bash", "cc": "cpp", "conf": "", "h": "c", "hpp": "cpp", "js": "javascript", "kt": "kotlin",
+    "md": "markdown", "ps1": "powershell", "py": "python", "rb": "ruby", "rs": "rust", "sh": "bash", "tf": "hcl",
+    "ts": "typescript", "txt": "text", "yml": "yaml",
+}  # fmt: skip
 
 
 def _bytes_of(handle: int) -> bytes:
