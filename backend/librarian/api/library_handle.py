@@ -190,8 +190,6 @@ class LibraryHandle:
         return lambda: self._callbacks.remove(callback)
 
 
-logger = logging.getLogger(__name__)
-
 MESSAGES = "/messages/"  #: where clients of the SSE transport post
 
 

@@ -492,10 +492,10 @@ def conversation(
             break
         emails.append(mail)
     if max_chars:
-        emails[0] = emails[0].model_copy(update={"body": _cut(emails[0].body, max_chars, emails[0].file_path)})
+        emails[0] = emails[0].model_copy(update={"body": _cut_text(emails[0].body, max_chars, emails[0].file_path)})
         most = max_chars // 2 // max(1, sum(len(mail.quoted) for mail in emails))
         emails = [
-            mail.model_copy(update={"quoted": [_cut(text, most, mail.file_path) for text in mail.quoted]})
+            mail.model_copy(update={"quoted": [_cut_text(text, most, mail.file_path) for text in mail.quoted]})
             for mail in emails
         ]
     end = offset + len(emails)
@@ -528,7 +528,7 @@ def _length(mail: schemas.ThreadEmail) -> int:
     return HEAD + sum(map(len, alone)) + sum(len(name) + 2 for name in named)
 
 
-def _cut(text: str, most: int, file_path: str) -> str:
+def _cut_text(text: str, most: int, file_path: str) -> str:
     """A text of at most so many characters, which says what follows."""
     if len(text) <= most:
         return text

@@ -19,7 +19,7 @@ from ..models import Block, Excluded, Heading
 from ..text.characters import ENDS_ALONE, ENDS_BEFORE_BLANK, whole_until
 from .plain_text import picture_words, plain
 
-_OPENING = re.compile(r"(---|\+\+\+)[ \t]*\n")
+_FENCE = re.compile(r"(---|\+\+\+)[ \t]*\n")
 _JSON_OPENING = re.compile(r'\{\s*"')
 _BLANK_LINE = re.compile(r"[ \t]*(?:\n[ \t]*(?:\n|\Z)|\Z)")
 _MAX_CHARACTERS = 100_000  #: front matter beyond this is text that happens to begin with a rule
@@ -48,7 +48,7 @@ class FrontMatter:
 
 def read_front_matter(text: str) -> FrontMatter:
     """Front matter at the start of `text`. Where it is broken, its plain lines are taken, and the note says so."""
-    opening = _OPENING.match(text)
+    opening = _FENCE.match(text)
     if opening is None:
         return _json(text) if _JSON_OPENING.match(text) else FrontMatter()
     rule = opening.group(1)

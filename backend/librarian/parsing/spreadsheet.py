@@ -36,13 +36,13 @@ def write_rows(builder: DocumentBuilder, rows: Iterable[list[str]], most: int, n
         if any(cells):
             run.append(cells)
         elif run:
-            _write(builder, run)
+            _write_run(builder, run)
             run = []
     if run:
-        _write(builder, run)
+        _write_run(builder, run)
 
 
-def _write(builder: DocumentBuilder, rows: list[list[str]]) -> None:
+def _write_run(builder: DocumentBuilder, rows: list[list[str]]) -> None:
     while rows and sum(map(bool, rows[0])) == 1:  # titles and remarks above a table, or a column of words
         builder.paragraph(next(filter(None, rows[0])))
         rows = rows[1:]
@@ -69,7 +69,7 @@ def _is_number(cell: str) -> bool:
 
 _DELIMITERS = ",;\t|"
 _SAMPLE_LINES = 50
-_MAX_ROWS = 50_000
+_MAX_ROWS = 50_000  #: of a sheet; beyond, a table is data rather than a document
 _SEPARATOR_LINE = re.compile(r"sep=([^\r\n])[ \t]*\r?\n?", re.I)  #: a first line that names the delimiter for Excel
 csv.field_size_limit(max(csv.field_size_limit(), MAX_CHARACTERS))  # exports hold whole pages in a cell
 
@@ -141,7 +141,6 @@ def _delimiter(text: str) -> str:
     return best
 
 
-_MAX_ROWS = 50_000  #: per sheet; beyond, a table is data rather than a document
 _MAX_COLUMNS = 200
 _MAX_CELLS = 10_000_000  #: of the rectangle around a sheet's cells, which calamine takes memory for
 _ROW = re.compile(rb'<(?:\w+:)?row\b[^>]*?\br="(\d{1,9})"')
