@@ -17,8 +17,8 @@ from ..files.paths import Paths, chosen, left_out_folder, mtime_of, name_of, spe
 from ..files.safe_open import open_below
 from ..models import Failure, SourceFile
 from ..parsing.document_builder import Links
-from ..parsing.email.archives import EXTENSIONS as ARCHIVE_EXTENSIONS
-from ..parsing.email.archives import format_of
+from ..parsing.email.parser import EXTENSIONS as ARCHIVE_EXTENSIONS
+from ..parsing.email.parser import format_of
 
 IGNORE_FILES = (".gitignore", ".librarianignore")  #: the second has the last word
 _LONGEST = 1_000_000  #: characters of one that are read

@@ -23,8 +23,7 @@ from ..text.cross_references import MESSAGE
 from .asciidoc import AsciiDocParser
 from .base import Parser
 from .chunking import StructureChunker
-from .email.archives import MboxArchive, begins_as_archive, format_of
-from .email.parser import EmailParser
+from .email.parser import EmailParser, MboxArchive, begins_as_archive, format_of
 from .email.quotes import quoted_blocks
 from .html import EpubParser, HtmlParser
 from .includes.expansion import Expansion, expanded

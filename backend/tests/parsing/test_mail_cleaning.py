@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from librarian.parsing.email.archives import messages
 from librarian.parsing.email.headers import answers, topic_of
 from librarian.parsing.email.html import html_to_text
+from librarian.parsing.email.parser import messages
 from librarian.parsing.email.quotes import excluded_of, own_words
 
 

@@ -10,7 +10,7 @@ import pytest
 from librarian.errors import CallerError, SourceError
 from librarian.models import Document, SourceFile
 from librarian.parsing.chunking import StructureChunker
-from librarian.parsing.email.archives import messages
+from librarian.parsing.email.parser import messages
 from librarian.parsing.reader import ARCHIVES, PARSERS
 from librarian.search.mail_query import without_operators
 from librarian.search.router import QueryRouter
