@@ -46,8 +46,7 @@ from .missing_words import Missing, MissingWords
 from .query_expansion import REWRITTEN, QueryExpansion, QueryForm, answer_from_template, described, why_no_answer
 from .ranker import GIVEN, LinearRanker, shipped
 from .ranking import Calibration, Ranked, answerability
-from .reranker import keyword_stage, rerank
-from .retrievers import KeywordRetriever, QueryAdapter, VectorQuery, VectorRetriever
+from .retrievers import KeywordRetriever, QueryAdapter, VectorQuery, VectorRetriever, keyword_stage, rerank
 from .router import QueryRouter
 from .snippets import Excerpts, Snippets
 from .spelling import QueryNormalizer, is_name

@@ -17,7 +17,7 @@ import pytest
 from librarian.errors import CallerError, Unavailable
 from librarian.models import Deadline, Query, SearchOutcome
 from librarian.search.engine import SearchOptions
-from librarian.search.reranker import rerank
+from librarian.search.retrievers import rerank
 
 from .library import Library
 
