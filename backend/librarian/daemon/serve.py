@@ -426,8 +426,8 @@ class _Process:
         import uvicorn
         from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-        from ..api.http_limits import protocol
         from ..api.library_handle import LazyMcpServer
+        from ..api.mcp_transports import protocol
         from ..web.app import build_app
 
         settings, mcp_server = self.settings, LazyMcpServer(self._mcp_server)
