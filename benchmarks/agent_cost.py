@@ -42,7 +42,7 @@ from typing import Any
 import answers
 from judged_sets import JudgedSet, settings_of
 from librarian import Librarian
-from librarian.evaluation.judgments import load
+from librarian.evaluation.evaluate import load
 from mcp_tools import Tools, served
 from plain import STOP
 

@@ -24,8 +24,7 @@ import numpy.typing as npt
 import learning
 from judged_sets import UNADAPTED, JudgedSet, engine_of, opened, weights_without
 from librarian.documents.dependencies import Dependencies
-from librarian.evaluation.evaluate import randomisation
-from librarian.evaluation.judgments import RatedQuery
+from librarian.evaluation.evaluate import RatedQuery, randomisation
 from librarian.models import Deadline, Mode, Query
 from librarian.search.engine import HybridSearchEngine
 from librarian.search.ranker import LinearRanker, chunk_scores, document_features

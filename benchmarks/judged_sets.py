@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "backend"))
 from learning import VectorRequest
 from librarian.bootstrap import build
 from librarian.documents.dependencies import Dependencies
-from librarian.evaluation.judgments import RatedQuery, load
+from librarian.evaluation.evaluate import RatedQuery, load
 from librarian.models import Deadline, Document, Mode, Query
 from librarian.search.engine import HybridSearchEngine
 from librarian.search.explain import Analyst

@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "backend"))
 
-from librarian.evaluation.evaluate import ndcg
-from librarian.evaluation.judgments import RatedQuery
+from librarian.evaluation.evaluate import RatedQuery, ndcg
 
 Floats = npt.NDArray[np.float64]
 

@@ -171,8 +171,7 @@ def table(reports: Sequence[Any]) -> str:
 
 
 def main() -> None:
-    from librarian.evaluation.evaluate import evaluate
-    from librarian.evaluation.judgments import load
+    from librarian.evaluation.evaluate import evaluate, load
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("docs", type=Path)

@@ -22,7 +22,7 @@ from .embeddings.loading import AnsweringModel, CachedEmbedder, EmbedderSpec, Pr
 from .embeddings.model_files import ModelStore, state_of
 from .embeddings.model_table import dimension_of, spec_of
 from .errors import LibrarianError, SetupError, Unavailable
-from .evaluation.judgments import QueryLog
+from .evaluation.evaluate import QueryLog
 from .evaluation.service import EvaluationService
 from .files.owned_folder import claim_index, require_own
 from .indexing.chroma_worker import ChildStore

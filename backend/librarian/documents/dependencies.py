@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ..crawling.sites import Sites
     from ..embeddings.base import Embedder, LazyModel, Reranker
     from ..embeddings.loading import QueryVectors
-    from ..evaluation.judgments import QueryLog
+    from ..evaluation.evaluate import QueryLog
     from ..evaluation.service import EvaluationService
     from ..indexing.scheduler import IndexScheduler
     from ..registry.search import Registry

@@ -2,14 +2,214 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
+import logging
 import math
+import os
+import re
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 
-from .judgments import RatedQuery
+from ..errors import CallerError
+from ..schemas import MAX_QUERY_LENGTH, GapItem, GapsResponse
+
+_NUMBER = re.compile(r"[+-]?[\d.]")
+_WHOLE = re.compile(r"\.0*$")  #: grades may be written as 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class RatedQuery:
+    """A question and the grades of the files that were rated for it."""
+
+    query_id: str
+    text: str
+    grades: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgments:
+    """The questions that can be asked, and a sentence for each kind of line that counts for nothing."""
+
+    questions: Sequence[RatedQuery]
+    notes: Sequence[str]
+
+
+def load(queries: Path, qrels: Path) -> list[RatedQuery]:
+    """All questions that have a relevant file, in the order of the file. Raises `CallerError` naming file and line."""
+    return list(read(queries, qrels).questions)
+
+
+def read(queries: Path, qrels: Path) -> Judgments:
+    """The same with notes; empty questions, and those of more than `MAX_QUERY_LENGTH` characters, can't be asked.
+
+    Raises `CallerError` with the line for a file that isn't as it should be, and where no question is left.
+    """
+    texts = _texts(queries)
+    grades = _grades(qrels, texts)
+    answered = [one for one in texts if any(grade > 0 for grade in grades.get(one, {}).values())]
+    rated = [
+        RatedQuery(one, texts[one], grades[one]) for one in answered if 0 < len(texts[one].strip()) <= MAX_QUERY_LENGTH
+    ]
+    if not rated:
+        raise CallerError(
+            f"No question of {queries.name} has a relevant file in {qrels.name}.",
+            hint="The first column of the one must be the _id of the other.",
+        )
+    left_out = (
+        (queries, f"without a relevant file in {qrels.name}", texts.keys() - set(answered)),
+        (
+            queries,
+            f"empty or longer than {MAX_QUERY_LENGTH:,} characters",
+            set(answered) - {question.query_id for question in rated},
+        ),
+        (qrels, f"not in {queries.name}", grades.keys() - texts.keys()),
+    )
+    notes = [
+        f"left out of {file.name}: {len(ids)} {why}, for example {min(ids)!r}" for file, why, ids in left_out if ids
+    ]
+    return Judgments(rated, notes)
+
+
+def _texts(queries: Path) -> dict[str, str]:
+    """Each question's text by its id."""
+    texts: dict[str, str] = {}
+    for number, line in _lines(queries):
+        try:
+            row = json.loads(line)
+            query_id, text = row["_id"], row["text"]
+            if not isinstance(text, str) or not isinstance(query_id, str | int):
+                raise TypeError("the text isn't text" if isinstance(query_id, str | int) else "the _id isn't text")
+        except (ValueError, KeyError, TypeError) as error:
+            reason = f"it has no {error}" if isinstance(error, KeyError) else error
+            raise CallerError(
+                f"{queries.name}, line {number}: not a question ({reason}).",
+                hint='Each line is like {"_id": "q1", "text": "how do I …"}.',
+            ) from error
+        query_id = str(query_id).strip()
+        if query_id in texts:
+            raise CallerError(
+                f"{queries.name}, line {number}: the _id {query_id!r} is an earlier question's.",
+                hint="Give every question an _id of its own.",
+            )
+        texts[query_id] = text
+    return texts
+
+
+def _grades(qrels: Path, asked: Collection[str]) -> dict[str, dict[str, int]]:
+    """Grades by question and file path. A first line without a grade is a header, unless it begins with a question's
+    id."""
+    grades: dict[str, dict[str, int]] = {}
+    for number, line in _lines(qrels):
+        parts = [part.strip() for part in line.split("\t")]
+        if number == 1 and len(parts) == 3 and parts[0] not in asked and not _NUMBER.match(parts[2]):
+            continue
+        try:
+            query_id, file_path, grade = parts
+            found = int(_WHOLE.sub("", grade))
+        except ValueError as error:
+            raise CallerError(
+                f"{qrels.name}, line {number}: {line!r} is not a judgment.",
+                hint="Each line is query<TAB>file_path<TAB>grade, the grade a whole number.",
+            ) from error
+        if grades.setdefault(query_id, {}).setdefault(file_path, found) != found:
+            raise CallerError(
+                f"{qrels.name}, line {number}: {file_path!r} has another grade for {query_id!r} in an earlier line.",
+                hint="Keep one of the two.",
+            )
+    return grades
+
+
+def _lines(path: Path) -> list[tuple[int, str]]:
+    try:
+        text = path.read_text("utf-8-sig")
+    except OSError as error:
+        raise CallerError(f"Can't read {path}: {error.strerror}.", hint="Check the path.") from error
+    except UnicodeDecodeError as error:
+        raise CallerError(f"Can't read {path}: {error}.", hint="Write it as UTF-8 text.") from error
+    return [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+
+
+logger = logging.getLogger(__name__)
+
+MOST_BYTES = 5 * 1024 * 1024  #: the file is begun anew then; the one before is kept
+
+
+class QueryLog:
+    """A file of JSON lines: time, query, number of results, whether they seem to answer, product.
+
+    If it isn't enabled nothing is written, and `gaps` shows what was kept earlier.
+    """
+
+    def __init__(self, path: Path, *, enabled: bool = False) -> None:
+        self._path = path
+        self._older = path.with_name(f"{path.name}.1")
+        self.enabled = enabled  #: whether queries are kept
+        self._lock = threading.Lock()
+
+    def note(self, query: str, results: int, answerable: str, product: str | None) -> None:
+        """Keep one question. A full disk loses the note, not the answer."""
+        if not self.enabled:
+            return
+        now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+        line = {"at": now, "query": query, "results": results, "answerable": answerable, "product": product or ""}
+        try:
+            with self._lock:
+                if self._path.is_file() and self._path.stat().st_size > MOST_BYTES:
+                    self._path.replace(self._older)
+                descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+                with os.fdopen(descriptor, "a", encoding="utf-8", errors="replace") as file:
+                    file.write("\n" * self._cut() + json.dumps(line, ensure_ascii=False) + "\n")
+        except OSError as error:
+            logger.warning("A question can't be kept in %s: %s", self._path, error)
+
+    def gaps(self, limit: int) -> GapsResponse:
+        """Questions (any case) whose last answer was empty or unlikely to help, most often asked first."""
+        last: dict[str, dict[str, object]] = {}
+        times: Counter[str] = Counter()
+        for line in self._lines():
+            key = " ".join(str(line.get("query", "")).lower().split())
+            times[key] += 1
+            last[key] = line
+        gaps = [
+            GapItem(
+                query=str(line["query"]),
+                times=times[key],
+                results=int(str(line.get("results", 0))),
+                last_asked=str(line.get("at", "")).replace("+00:00", "Z"),
+            )
+            for key, line in last.items()
+            if not line.get("results") or line.get("answerable") == "unlikely"
+        ]
+        gaps.sort(key=lambda gap: (-gap.times, gap.results, gap.query))
+        return GapsResponse(enabled=self.enabled, questions=times.total(), gaps=gaps[:limit])
+
+    def _cut(self) -> bool:
+        """Whether the last line has no end, as a kill leaves it: what is added would be lost with it."""
+        with self._path.open("rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            file.seek(max(0, end - 1))
+            return end > 0 and file.read(1) != b"\n"
+
+    def _lines(self) -> Iterator[dict[str, object]]:
+        for path in (self._older, self._path):
+            try:
+                text = path.read_text("utf-8", "replace")
+            except OSError:
+                continue
+            for line in text.split("\n"):
+                try:
+                    found = json.loads(line)
+                except ValueError:
+                    continue  # a line that a kill cut short
+                if isinstance(found, dict) and "query" in found:
+                    yield found
 
 
 def ndcg(ranked: Sequence[str], grades: Mapping[str, int], k: int = 10) -> float:

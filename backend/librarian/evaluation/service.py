@@ -17,8 +17,7 @@ from ..search.candidates import OFF
 from ..storage.base import Catalog
 from ..tuning import own_questions
 from ..tuning.own_questions import OwnQuestion
-from .evaluate import as_dict, evaluate
-from .judgments import Judgments, RatedQuery, read
+from .evaluate import Judgments, RatedQuery, as_dict, evaluate, read
 
 MODES = ("keyword", "semantic", "hybrid")
 QUESTIONS_AT_MOST = 400

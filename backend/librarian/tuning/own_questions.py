@@ -16,8 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from ..evaluation.evaluate import SEED
-from ..evaluation.judgments import RatedQuery
+from ..evaluation.evaluate import SEED, RatedQuery
 from ..models import Document
 from ..text.cross_references import Places
 

@@ -29,8 +29,7 @@ from librarian.cli.search import app
 from librarian.daemon import client
 from librarian.daemon.address import as_error
 from librarian.errors import Busy, CallerError, LibrarianError, NotFound, SetupError, SourceError, Unavailable
-from librarian.evaluation.evaluate import as_dict, evaluate
-from librarian.evaluation.judgments import RatedQuery
+from librarian.evaluation.evaluate import RatedQuery, as_dict, evaluate
 
 
 def result(**changes: Any) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from librarian.crawling import pages as page_files
 from librarian.crawling.sites import Sites, sections_of, slugs
 from librarian.embeddings.model_files import ModelStore
 from librarian.errors import CallerError, NotFound
-from librarian.evaluation.judgments import QueryLog
+from librarian.evaluation.evaluate import QueryLog
 from librarian.library import Librarian
 from librarian.models import Deadline, Document, Filters, Query, SearchOutcome, SourceFile
 from librarian.parsing.chunking import StructureChunker

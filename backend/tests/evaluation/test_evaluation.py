@@ -20,8 +20,17 @@ from hypothesis import strategies as st
 from ir_measures import RR, P, R, nDCG
 
 from librarian.errors import CallerError
-from librarian.evaluation.evaluate import MEASURES, as_dict, evaluate, interval, ndcg, percentile, randomisation
-from librarian.evaluation.judgments import RatedQuery, load
+from librarian.evaluation.evaluate import (
+    MEASURES,
+    RatedQuery,
+    as_dict,
+    evaluate,
+    interval,
+    load,
+    ndcg,
+    percentile,
+    randomisation,
+)
 
 files = st.integers(0, 30).map(lambda number: f"f{number:02}")
 rankings = st.lists(files, max_size=25, unique=True)

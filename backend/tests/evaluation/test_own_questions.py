@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import pytest
 
-from librarian.evaluation.judgments import RatedQuery
+from librarian.evaluation.evaluate import RatedQuery
 from librarian.models import Document, Heading, Link
 from librarian.tuning.own_questions import OwnQuestion, of_headings, of_links, sample
 

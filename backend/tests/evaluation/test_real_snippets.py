@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from librarian.evaluation.judgments import load
+from librarian.evaluation.evaluate import load
 from librarian.library import Librarian
 from librarian.models import Deadline, Query
 from librarian.search.explain import Analyst

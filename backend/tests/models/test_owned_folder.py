@@ -19,7 +19,7 @@ import pytest
 
 from librarian.crawling.pages import CrawlState
 from librarian.errors import SetupError
-from librarian.evaluation.judgments import QueryLog
+from librarian.evaluation.evaluate import QueryLog
 from librarian.files.lock import FolderLock
 from librarian.files.owned_folder import MARK, claim_index, quarantine
 from librarian.files.paths import left_out_folder

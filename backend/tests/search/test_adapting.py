@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from librarian.errors import Unavailable
-from librarian.evaluation.judgments import RatedQuery
+from librarian.evaluation.evaluate import RatedQuery
 from librarian.models import WINDOWS_PER_CHUNK, ModelSpec, Query, Vector, Vectors, Window
 from librarian.search.engine import HybridSearchEngine
 from librarian.storage.embedding_cache import SqliteEmbeddingCache
