@@ -17,8 +17,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from ..api.library_handle import LibraryHandle
-from ..api.metrics import CONTENT_TYPE, Metrics
-from ..api.rest import HEALTH, READY, Api, add_head, on_error, on_http_error
+from ..api.rest import CONTENT_TYPE, HEALTH, READY, Api, Metrics, add_head, on_error, on_http_error
 from ..api.security import Guard, Rules
 from ..errors import LibrarianError
 from ..schemas import ResultLimits
