@@ -22,9 +22,7 @@ logger = logging.getLogger(__name__)
 
 FEW_WORDS = 15  #: a page with fewer, but with scripts, shows its text only to a browser that runs them
 FEW_BELOW_TITLE = 3  #: of such a page that has its title as a heading, which only a server writes there
-LEAST_SHARE = (
-    0.9  #: share of the extracted words, and of the page's headings, that the element must hold, with all code
-)
+LEAST_SHARE = 0.9  #: of the extracted words and the page's headings that the element must hold, with all code
 LINKED = 0.6  #: share of a menu's words that are links, at least
 LEAST_LINKS = 3  #: of a menu
 _CONTAINERS = frozenset({"div", "section", "table", "tbody", "tr", "td", "center", "font", "form"})

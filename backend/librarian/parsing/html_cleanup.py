@@ -17,13 +17,13 @@ _RELATIONS = frozenset({"next", "prev", "previous", "up", "start", "contents", "
 _ARROWS = frozenset({"<", "<<", ">", ">>"})  #: what such a link shows, as texi2html has it
 _KEYS = frozenset("npu")  #: by which a browser follows such a link
 _MOST_LINKS = 200  #: looked at, of a page
-_SAMPLE = 300  #: elements that a box is checked by
+_SAMPLE = 300  #: elements of a box that are counted
 _LONGEST = 800  #: characters of a box of such links
 _BETWEEN = 14  #: characters that may stand beside each link: "Previous: ", " | "
 _HIGHEST = 4  #: boxes around each other
 _MARKS = 4  #: characters that may stand beside each link of a table of contents: its number
 _MOST_ELEMENTS = 20_000  #: looked at for such tables
-_MANY = 2_000  #: elements that a box is checked by where that costs little
+_MANY = 2_000  #: elements of a box that are counted where that costs little
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 #: What parts a page's own title from its site's name; behind a colon that is the name of a manual.
 _SITE = re.compile(r"\s*(?:[|—–·»]|\s-)\s|\s*: .*\b(?:manual|documentation|reference|guide|api)$", re.I)
