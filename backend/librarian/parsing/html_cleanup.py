@@ -33,11 +33,11 @@ _WHOLE = frozenset({"html", "body", "main", "article"})
 
 def around_text(root: _Element, title: str) -> set[_Element]:
     """The elements that are left out of a page called `title` by its `<title>`."""
-    found: set[_Element] = set()
+    boxes: dict[_Element | None, _Element | None] = {}  # by what is right around a link
     for link in islice(root.iter("a"), 20 * _MOST_LINKS):
-        if len(found) < _MOST_LINKS and _leads_to_neighbour(link) and (box := _box(link)) is not None:
-            found.add(box)
-    found |= _contents(root)
+        if len(boxes) < _MOST_LINKS and _leads_to_neighbour(link) and link.getparent() not in boxes:
+            boxes[link.getparent()] = _box(link)
+    found = {box for box in boxes.values() if box is not None} | _contents(root)
     if (name := _name_of_site(root, title)) is not None:
         box = _box(name)
         found.add(name if box is None else box)
@@ -164,7 +164,9 @@ def _box(inner: _Element) -> _Element | None:
 
 
 def _is_of_links(box: _Element, inner: _Element) -> bool:
-    if any(element is not inner for element in islice(box.iter("h1", "h2", "h3", "pre"), 2)):
+    if any(
+        element.tag in ("h1", "h2", "h3", "pre") and element is not inner for element in islice(box.iter(), _SAMPLE)
+    ):
         return False
     links, linked, words = _counts(box, _SAMPLE)
     return words <= _LONGEST and words - linked <= linked + _BETWEEN * links
