@@ -294,7 +294,7 @@ class Crawler:
         if state is None:
             if not given:
                 raise NotFound(f"{self._project!r} hasn't been crawled.", hint="Give the site's address.")
-            state = CrawlState(self._project, given, created_at=_now())
+            state = CrawlState(self._project, given)
             state.embedding_model, state.embedding_dimension = options.embedding_model, options.embedding_dimension
         elif given and not urls.Scope.of(state.root_url).holds(given) and state.root_url != given:
             raise CallerError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
 import itertools
 import json
@@ -11,7 +10,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -197,8 +196,6 @@ class CrawlState:
     root_url: str
     round: int = 1
     finished: bool = False
-    created_at: str = ""
-    finished_at: str = ""
     embedding_model: str = ""  #: of the library when it was first crawled
     embedding_dimension: int = 0
     group_by: str = ""
@@ -211,7 +208,6 @@ class CrawlState:
     def finish(self) -> None:
         """Note that a round has looked at everything."""
         self.finished, self.writer = True, WRITER
-        self.finished_at = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
 
     def save(self, path: Path) -> None:
         """Write it whole or not at all."""
@@ -231,7 +227,9 @@ class CrawlState:
             data = json.loads(path.read_text("utf-8"))
             if data.pop("format") != _FORMAT:
                 raise ValueError("another format")
-            data.pop("model_chosen", None)  # of an earlier version
+            data = {
+                name: data[name] for name in data.keys() & {one.name for one in fields(cls)}
+            }  # others are of earlier versions
             for record in data["records"].values():
                 record["error"] = record.pop("problem", record.get("error", ""))  # its earlier name
             data["records"] = {url: Record(**record) for url, record in data["records"].items()}

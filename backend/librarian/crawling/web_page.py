@@ -22,13 +22,13 @@ logger = logging.getLogger(__name__)
 
 FEW_WORDS = 15  #: a page with fewer, but with scripts, shows its text only to a browser that runs them
 FEW_BELOW_TITLE = 3  #: of such a page that has its title as a heading, which only a server writes there
-COVERED = 0.9  #: share of the extracted words, and of the page's headings, that the element must hold, with all code
+LEAST_SHARE = 0.9  #: of the extracted words and the page's headings that the element must hold, with all code
 LINKED = 0.6  #: share of a menu's words that are links, at least
 LEAST_LINKS = 3  #: of a menu
 _CONTAINERS = frozenset({"div", "section", "table", "tbody", "tr", "td", "center", "font", "form"})
 _BOXES = frozenset({"div", "ul", "ol", "table", "center"})
 _UNSEEN = frozenset({"script", "style", "noscript", "template"})
-_UNAVAILABLE = ".//a[@href][not(starts-with(@href, '#'))]"  #: links that don't stay within the page
+_OTHER_PAGES = ".//a[@href][not(starts-with(@href, '#'))]"  #: links that don't stay within the page
 _MARKED = (
     "self::h1 or self::h2 or self::h3 or self::h4 or self::h5 or self::h6 or self::pre or self::div[@class='title']"
 )
@@ -183,7 +183,7 @@ def main_element(body: _Element) -> _Element:
     """The innermost container that holds the page's text; `body` itself where no text stands out."""
     wanted = Counter(_WORD.findall(_extracted(body)))
     marks = f".//*[{_MARKED}]"
-    enough, most, code = (COVERED * wanted.total(), COVERED * len(body.xpath(marks)), len(body.xpath(".//pre")))
+    enough, most, code = LEAST_SHARE * wanted.total(), LEAST_SHARE * len(body.xpath(marks)), len(body.xpath(".//pre"))
     best: _Element = body
     while wanted:
         inner = next(
@@ -240,13 +240,13 @@ def _is_menu(element: _Element) -> bool:
     marks = element.xpath(f".//*[{_MARKED}]")
     if element.tag not in _BOXES or any(mark.tag != "h1" or not _is_link(mark) for mark in marks):
         return False
-    links = element.xpath(_UNAVAILABLE)
+    links = element.xpath(_OTHER_PAGES)
     return len(links) >= LEAST_LINKS and sum(map(_count, links)) >= LINKED * _count(element)
 
 
 def _is_link(heading: _Element) -> bool:
     """Whether a heading is nothing but a link to another page, as a site's name is."""
-    return any(_shown(link) == _shown(heading) for link in heading.xpath(_UNAVAILABLE))
+    return any(_shown(link) == _shown(heading) for link in heading.xpath(_OTHER_PAGES))
 
 
 def _shown(element: _Element) -> str:

@@ -14,13 +14,8 @@ _SPARE = _APART  # bytes that each arena keeps at its end
 def keep_small() -> None:
     """Two arenas for all threads of this process, and large arrays apart from them; to be called before they start.
 
-    By default each of the first threads, eight per processor, gets one of its own, which keeps what was once needed
-    there, also when the thread is long gone. Threads that mostly wait for the interpreter's lock need no more.
-
-    Large arrays get pages of their own, which go back as soon as they are freed: by default the first of them that is
-    freed makes the C library put the next ones of its size among all the small ones. With that it also stops learning
-    how much to keep free, and what a question needs would come from the system and go back each time: 900 page faults,
-    2 ms of the processor.
+    By default every thread has an arena, which keeps what was once needed there, and freed large arrays raise the size
+    from which the next ones get pages of their own. With fixed limits what is free goes back to the system.
     """
     limit = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if limit is not None:
@@ -30,10 +25,7 @@ def keep_small() -> None:
 
 
 def give_back() -> None:
-    """Return free pages to the system, which takes some milliseconds.
-
-    What was loaded, read or embedded in batches leaves holes that the heap would keep.
-    """
+    """Return free pages to the system: batches leave holes that the heap would keep. Takes some milliseconds."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if trim is not None:
         trim(0)

@@ -81,8 +81,8 @@ def split_block(text: str, block: Block, target: int, ceiling: int, hard: int) -
     start = before = block.start
     header_end = block.header_end if block.kind == "table" else None
     while start < block.end:
-        taken = max(0, header_end - start) if header_end is not None else 0
-        end = _end_of_piece(text, start, block.end, block.kind, patterns, target, ceiling, hard, taken)
+        header_size = max(0, header_end - start) if header_end is not None else 0
+        end = _end_of_piece(text, start, block.end, block.kind, patterns, target, ceiling, hard, header_size)
         yield Piece(
             start, end, estimate(text[start:end], block.kind), block.kind, prose and start > block.start, before
         )
@@ -100,9 +100,9 @@ def _end_of_piece(
     target: int,
     ceiling: int,
     hard: int,
-    taken: int,
+    header_size: int,
 ) -> int:
-    """Where the piece from `start` on ends; its first `kept` characters don't stay alone where a line follows."""
+    """Where the piece from `start` on ends; its header doesn't stay alone where a line follows."""
     stretch = text[start : min(end, start + hard)]
     size = estimate(stretch, kind)
     per_token = len(stretch) / size
@@ -112,7 +112,7 @@ def _end_of_piece(
     while most > 1 and estimate(stretch[:most], kind) > ceiling:
         most = most * 9 // 10
     wanted = max(1, min(most, int(target * per_token)))
-    first = taken + 1 if stretch.find("\n", taken + 1, most) >= 0 else 1
+    first = header_size + 1 if stretch.find("\n", header_size + 1, most) >= 0 else 1
     for pattern in patterns:
         best = 0
         for match in pattern.finditer(stretch, first, most):
@@ -210,7 +210,7 @@ class StructureChunker:
         return tuple(_Numberer(document).chunks(_trimmed(text, spans)))
 
     def _evenly(self, document: Document, size: int, overlap: int) -> Iterator[tuple[int, int, int]]:
-        for start, end in _taken(document):
+        for start, end in _included_spans(document):
             for piece in split_evenly(document.text, start, end, size, overlap):
                 yield piece.start, piece.end, piece.start
 
@@ -286,7 +286,7 @@ class StructureChunker:
             yield start, end, owner
 
 
-def _taken(document: Document) -> Iterator[tuple[int, int]]:
+def _included_spans(document: Document) -> Iterator[tuple[int, int]]:
     """The text without long excluded spans."""
     reached = 0
     for span in document.excluded:

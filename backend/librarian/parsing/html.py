@@ -486,7 +486,7 @@ class HtmlParser:
             reason = "sent on" if is_sent_on(root) else "search results" if is_for_search(root) else ""
             if reason:
                 document = replace(document, excluded=(Excluded(0, len(document.text), reason),))
-        return _described(document, front) if front.end else document
+        return _with_front_matter(document, front) if front.end else document
 
 
 def _written(root: _Element | None, text: str) -> DocumentBuilder:
@@ -505,7 +505,7 @@ def _written(root: _Element | None, text: str) -> DocumentBuilder:
     return builder
 
 
-def _described(document: Document, front: FrontMatter) -> Document:
+def _with_front_matter(document: Document, front: FrontMatter) -> Document:
     """With what the front matter says, which site generators take off a page."""
     values = front.values
     dated = any(key in values for key in DATE_KEYS)

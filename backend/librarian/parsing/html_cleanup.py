@@ -17,13 +17,13 @@ _RELATIONS = frozenset({"next", "prev", "previous", "up", "start", "contents", "
 _ARROWS = frozenset({"<", "<<", ">", ">>"})  #: what such a link shows, as texi2html has it
 _KEYS = frozenset("npu")  #: by which a browser follows such a link
 _MOST_LINKS = 200  #: looked at, of a page
-_SAMPLE = 300  #: elements that a box is judged by
+_SAMPLE = 300  #: elements of a box that are counted
 _LONGEST = 800  #: characters of a box of such links
 _BETWEEN = 14  #: characters that may stand beside each link: "Previous: ", " | "
 _HIGHEST = 4  #: boxes around each other
 _MARKS = 4  #: characters that may stand beside each link of a table of contents: its number
 _MOST_ELEMENTS = 20_000  #: looked at for such tables
-_MANY = 2_000  #: elements that a box is judged by where that costs little
+_MANY = 2_000  #: elements of a box that are counted where that costs little
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 #: What parts a page's own title from its site's name; behind a colon that is the name of a manual.
 _SITE = re.compile(r"\s*(?:[|—–·»]|\s-)\s|\s*: .*\b(?:manual|documentation|reference|guide|api)$", re.I)
@@ -33,11 +33,11 @@ _WHOLE = frozenset({"html", "body", "main", "article"})
 
 def around_text(root: _Element, title: str) -> set[_Element]:
     """The elements that are left out of a page called `title` by its `<title>`."""
-    found: set[_Element] = set()
+    boxes: dict[_Element | None, _Element | None] = {}  # by what is right around a link
     for link in islice(root.iter("a"), 20 * _MOST_LINKS):
-        if len(found) < _MOST_LINKS and _leads_to_neighbour(link) and (box := _box(link)) is not None:
-            found.add(box)
-    found |= _contents(root)
+        if len(boxes) < _MOST_LINKS and _leads_to_neighbour(link) and link.getparent() not in boxes:
+            boxes[link.getparent()] = _box(link)
+    found = {box for box in boxes.values() if box is not None} | _contents(root)
     if (name := _name_of_site(root, title)) is not None:
         box = _box(name)
         found.add(name if box is None else box)
@@ -93,15 +93,15 @@ def _contents(root: _Element) -> set[_Element]:
         elif key and not _is_of_heading(element):
             waiting.setdefault(key, []).append(element)
     found: set[_Element] = set()
-    rated: dict[_Element, bool] = {}
+    checked: dict[_Element, bool] = {}
     for link in matched:
         box, outer = None, link.getparent()
         for _ in range(2 * _HIGHEST):
             if outer is None or outer in found or outer.tag in _WHOLE or outer.tag in _CELLS:
                 break
-            if outer not in rated:
-                rated[outer] = len(rated) < _MOST_LINKS and _holds_only(outer, matched)
-            if not rated[outer]:
+            if outer not in checked:
+                checked[outer] = len(checked) < _MOST_LINKS and _holds_only(outer, matched)
+            if not checked[outer]:
                 break
             box, outer = outer, outer.getparent()
         if box is not None and sum(inner in matched for inner in box.iter("a")) > 1:
@@ -131,18 +131,25 @@ def _is_of_heading(link: _Element) -> bool:
 
 def _holds_only(box: _Element, matched: Collection[_Element]) -> bool:
     """Whether a box holds links to headings, and hardly anything else."""
-    links = known = words = linked = 0
-    for count, element in enumerate(box.iter()):
-        if count > _MOST_ELEMENTS or element.tag in _HEADINGS or element.tag == "pre":
-            return False
-        words += len((element.text or "").strip())
+    if next(box.iter(*_HEADINGS, "pre"), None) is not None:
+        return False
+    links, linked, words = _counts(box, _MOST_ELEMENTS)
+    known = sum(link in matched for link in islice(box.iter("a"), _MOST_ELEMENTS))
+    return 2 * known > links and words - linked <= _MARKS * links
+
+
+def _counts(box: _Element, most: int) -> tuple[int, int, int]:
+    """Links, characters in links and all characters of the first `most` elements of a box."""
+    links = linked = words = 0
+    for element in islice(box.iter(), most):
+        if element.tag not in _SILENT:
+            words += len((element.text or "").strip())
         if element is not box:
             words += len((element.tail or "").strip())
         if element.tag == "a":
             links += 1
-            known += element in matched
-            linked += len("".join(element.itertext()).strip())
-    return 2 * known > links and words - linked <= _MARKS * links
+            linked += sum(len(piece.strip()) for piece in islice(element.itertext(), most))
+    return links, linked, words
 
 
 def _box(inner: _Element) -> _Element | None:
@@ -157,21 +164,12 @@ def _box(inner: _Element) -> _Element | None:
 
 
 def _is_of_links(box: _Element, inner: _Element) -> bool:
-    links = linked = words = 0
-    for element in islice(box.iter(), _SAMPLE + 1):
-        tag = element.tag
-        if tag in ("h1", "h2", "h3", "pre") and element is not inner:
-            return False
-        if tag not in ("script", "style"):
-            words += len((element.text or "").strip())
-        if element is not box:
-            words += len((element.tail or "").strip())
-        if tag == "a":
-            links += 1
-            linked += len("".join(element.itertext()).strip())
-        if words > _LONGEST:
-            return False
-    return words - linked <= linked + _BETWEEN * links
+    if any(
+        element.tag in ("h1", "h2", "h3", "pre") and element is not inner for element in islice(box.iter(), _SAMPLE)
+    ):
+        return False
+    links, linked, words = _counts(box, _SAMPLE)
+    return words <= _LONGEST and words - linked <= linked + _BETWEEN * links
 
 
 def without_site(title: str, first: str) -> str:
@@ -184,20 +182,20 @@ def without_site(title: str, first: str) -> str:
 def _name_of_site(root: _Element, title: str) -> _Element | None:
     """A heading above the page's own that says what the title ends with, or above one that says the whole title."""
     headings = list(islice(root.iter("h1", "h2"), 20))
-    names = " ".join(title.split()).casefold()
-    if len(headings) < 2 or headings[0].tag != "h1" or not names:
+    named = " ".join(title.split()).casefold()
+    if len(headings) < 2 or headings[0].tag != "h1" or not named:
         return None
     first, *others = [_heading(heading) for heading in headings]
-    if not first or names == first:
+    if not first or named == first:
         return None
-    if headings[1].tag == "h2" and others[0] == names:
+    if headings[1].tag == "h2" and others[0] == named:
         return headings[0]
-    if not names.endswith(first):
+    if not named.endswith(first):
         return None
     link = headings[0].find(".//a[@href]")  # to the site's first page
     is_link = link is not None and not link.get("href", "#").startswith("#")
     others = [other for other in others if other and other != first]
-    own = any(names.startswith(other) for other in others)
+    own = any(named.startswith(other) for other in others)
     return headings[0] if own or (is_link and sum(h.tag == "h1" for h in headings) > 1) else None
 
 
@@ -389,15 +387,7 @@ def _is_of_code(element: _Element, name: str) -> bool:
 
 def _mostly_links(element: _Element) -> bool:
     """Whether more than half of an element's text stands in links."""
-    words = linked = 0
-    for inner in islice(element.iter(), _MANY):
-        name = name_of(inner)
-        if name not in _SILENT:
-            words += len((inner.text or "").strip())
-        if inner is not element:
-            words += len((inner.tail or "").strip())
-        if name == "a":
-            linked += sum(len(piece.strip()) for piece in islice(inner.itertext(), _MANY))
+    _, linked, words = _counts(element, _MANY)
     return 2 * linked > words
 
 
@@ -442,8 +432,8 @@ def heading_level(element: _Element) -> int:
         return 0
     outer = element.getparent()
     around = {"", *classes(outer), "" if outer is None else outer.get("id") or ""}
-    matching = (level for box, own, tags, level in _TITLES if own in names and box in around and element.tag in tags)
-    return next(matching, 0)
+    levels = (level for box, own, tags, level in _TITLES if own in names and box in around and element.tag in tags)
+    return next(levels, 0)
 
 
 def is_in_note(element: _Element) -> bool:

@@ -280,11 +280,11 @@ def _template_code(state: StateBlock, line: int, end_line: int, silent: bool) ->
         closing = _TAB_END if state.env.get("tabs_hold_code") or "codelang" in tab[1] else None
     if closing is None or line < state.env.get(closing.pattern, 0):  # nothing is searched twice
         return False
-    last, in_fence = line + 1, False
+    last, has_fence = line + 1, False
     while last < end_line and not closing.match(state.src, *_span(state, last)):
-        in_fence = in_fence or state.src.startswith(("```", "~~~"), _span(state, last)[0])
+        has_fence = has_fence or state.src.startswith(("```", "~~~"), _span(state, last)[0])
         last += 1
-    if last == end_line or (in_fence and closing is _TAB_END):
+    if last == end_line or (has_fence and closing is _TAB_END):
         state.env[closing.pattern] = last
         return False
     if silent:

@@ -393,7 +393,7 @@ def without(text: str, start: int, end: int, excluded: Sequence[Excluded]) -> st
         start = span.end
     if start < end:
         pieces.append(text[start:end])
-    values = pieces[:1]
+    joined = pieces[:1]
     for before, piece in pairwise(pieces):
-        values += (" ", piece) if before[-1].isalnum() and piece[0].isalnum() else (piece,)
-    return "".join(values)
+        joined += (" ", piece) if before[-1].isalnum() and piece[0].isalnum() else (piece,)
+    return "".join(joined)

@@ -80,13 +80,13 @@ def _without_markup(text: str) -> str:
         text = _SHORTCODE.sub(lambda match: shortcode_words(match.group(1)), text)
     if "{" in text:
         text = _ANCHOR.sub("", text)
-    taken: list[str] = []
+    protected: list[str] = []
 
     def protect(match: re.Match[str]) -> str:
         # Code, and characters behind a backslash, so that what looks like markup in them stays.
         words = match.group(match.lastindex or 0).strip()
-        taken.append(_PLAIN_ROLE_TARGET.sub("", words) if match.group().startswith("{") else words)
-        return f"\x00{len(taken) - 1}\x00"
+        protected.append(_PLAIN_ROLE_TARGET.sub("", words) if match.group().startswith("{") else words)
+        return f"\x00{len(protected) - 1}\x00"
 
     if "`" in text:
         text = _NAMED_TARGET.sub(lambda match: match.group(1) or match.group(2), text)
@@ -105,6 +105,6 @@ def _without_markup(text: str) -> str:
         text = _EMPHASIS.sub(r"\1\2", _STRONG.sub(r"\2", text))
     if "&" in text:
         text = html.unescape(text)
-    for place, code in enumerate(taken):
+    for place, code in enumerate(protected):
         text = text.replace(f"\x00{place}\x00", code)
     return text

@@ -132,6 +132,12 @@ class IncludeReader:
         self.charge("\n".join(lines), targets[0])
         return file.path, lines
 
+    def near(self, target: str, stack: Sequence[str]) -> list[str]:
+        """Where a path is relative to: the document, as Sphinx has it, or the file that holds the directive, as
+        docutils has it; one that begins with a slash to the folder of the sources, which is one of those above."""
+        folder = os.path.dirname(stack[0])
+        return self.upwards(folder) if target.startswith("/") else [folder, os.path.dirname(stack[-1])]
+
     def charge(self, part: str, shown: str) -> None:
         """Count what is put into the document. Raises `NotIncluded` where it becomes too much."""
         if self._characters + len(part) > MOST_TEXT:
@@ -224,10 +230,11 @@ def language_of(path: str) -> str:
     return _LANGUAGES.get(ending, ending if ending.isalnum() else "")
 
 
+#: Endings that aren't the names of their languages.
 _LANGUAGES = {
-    "bash": "bash", "cc": "cpp", "conf": "", "h": "c", "hpp": "cpp", "js": "javascript", "kt": "kotlin",
-    "md": "markdown", "ps1": "powershell", "py": "python", "rb": "ruby", "rs": "rust", "sh": "bash", "tf": "hcl",
-    "ts": "typescript", "txt": "text", "yml": "yaml",
+    "cc": "cpp", "conf": "", "h": "c", "hpp": "cpp", "js": "javascript", "kt": "kotlin", "md": "markdown",
+    "ps1": "powershell", "py": "python", "rb": "ruby", "rs": "rust", "sh": "bash", "tf": "hcl", "ts": "typescript",
+    "txt": "text", "yml": "yaml",
 }  # fmt: skip
 
 

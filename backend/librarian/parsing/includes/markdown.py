@@ -25,7 +25,7 @@ _SNIPPET = re.compile(r"([ \t]{0,40})-{1,9}8<-{1,9}[ \t]{1,9}(?:\"([^\"]{1,500})
 _SNIPPET_BLOCK = re.compile(r"[ \t]{0,40}-{1,9}8<-{1,9}$")
 _LONGEST_BLOCK = 100  #: lines between the marks of a block; a lone mark opens none
 _SNIPPET_PART = re.compile(r":(?:(-?\d*(?::-?\d*)?(?:,-?\d*(?::-?\d*)?)*)|([A-Za-z][-\w]*))$")
-_EXCERPT = re.compile(
+_RANGES = re.compile(
     r"([ \t]{0,40})\{\*[ \t]{0,9}(\S{1,500}+)[ \t]*+((?:\w{1,20}\[[^\]]{0,300}\][ \t]*+)*+)\*\}[ \t]*$"
 )
 _CHOICE = re.compile(r"(\w+)\[([^\]]*)\]")
@@ -76,7 +76,7 @@ def expand(text: str, reader: IncludeReader, stack: Sequence[str], *, section: b
         if "8<-" in line and _SNIPPET_BLOCK.match(line) and (end := _block_end(lines, number)):
             for row in lines[number + 1 : end]:
                 pad = row[: len(row) - len(row.lstrip())]
-                out += _padded(pad, _snippet(row.strip(), reader, stack)) if row.strip() else [""]
+                out += _padded(pad, _shown(_snippet, row.strip(), reader, stack)) if row.strip() else [""]
             number = end + 1
             continue
         out += _line(line, reader, stack, in_code=bool(fence))
@@ -93,16 +93,24 @@ def _closes(line: str, fence: str) -> bool:
 
 def _line(line: str, reader: IncludeReader, stack: Sequence[str], *, in_code: bool) -> list[str]:
     if "8<-" in line and (snippet := _SNIPPET.match(line)):
-        return _padded(snippet[1], _snippet((snippet[2] or snippet[3]).strip(), reader, stack))
-    if "{*" in line and (excerpt := _EXCERPT.match(line)):
-        return _padded(excerpt[1], _excerpt(excerpt[2], excerpt[3], reader, stack, in_code=in_code))
+        return _padded(snippet[1], _shown(_snippet, (snippet[2] or snippet[3]).strip(), reader, stack))
+    if "{*" in line and (ranges := _RANGES.match(line)):
+        return _padded(ranges[1], _shown(_ranges, ranges[2], ranges[3], reader, stack, in_code))
     if "{!" in line and (bang := _BANG.match(line)):
-        return _padded(bang[1], _bang(bang, reader, stack))
+        return _padded(bang[1], _shown(_bang, bang, reader, stack))
     if "{{#" in line:
-        line = _replaced(line, _BOOK, lambda match: _book(match, reader, stack))
+        line = _replaced(line, _BOOK, lambda match: None if match[1] else _shown(_book, match, reader, stack))
     if "{{<" in line or "{{%" in line:
         line = _replaced(line, _HUGO, lambda match: _hugo(match, reader, stack, in_code=in_code))
     return line.split("\n")
+
+
+def _shown(include: Callable[..., list[str]], *given: object) -> list[str]:
+    """What an include puts in its place, or the line that says why it can't."""
+    try:
+        return include(*given)
+    except NotIncluded as error:
+        return [str(error)]
 
 
 def _padded(pad: str, lines: Sequence[str]) -> list[str]:
@@ -170,10 +178,7 @@ def _snippet(target: str, reader: IncludeReader, stack: Sequence[str]) -> list[s
             return parts.snippet_lines(lines, numbers)
         return parts.snippet_section(lines, name) if name else lines
 
-    try:
-        path, lines = reader.part([path], _project(reader, stack), stack, chosen)
-    except NotIncluded as error:
-        return [str(error)]
+    path, lines = reader.part([path], _project(reader, stack), stack, chosen)
     return _nested(lines, path, reader, stack, section=bool(name))
 
 
@@ -187,7 +192,7 @@ def _snippet_target(target: str) -> tuple[str, str | None, str | None]:
     return target, None, None
 
 
-def _excerpt(target: str, choices: str, reader: IncludeReader, stack: Sequence[str], *, in_code: bool) -> list[str]:
+def _ranges(target: str, choices: str, reader: IncludeReader, stack: Sequence[str], in_code: bool) -> list[str]:
     """FastAPI's: the lines of `ln[1:5,8]`, or all, as a fence."""
     ranges = {one[1]: one[2] for one in _CHOICE.finditer(choices)}.get("ln", "").strip()
 
@@ -197,10 +202,7 @@ def _excerpt(target: str, choices: str, reader: IncludeReader, stack: Sequence[s
         first, *others = [parts.numbered(file.lines, one.replace(":", "-")) for one in ranges.split(",")]
         return first + [row for part in others for row in ("", "# Code here omitted", "", *part)]
 
-    try:
-        path, lines = reader.part([target], _project(reader, stack), stack, chosen)
-    except NotIncluded as error:
-        return [str(error)]
+    path, lines = reader.part([target], _project(reader, stack), stack, chosen)
     return lines if in_code else _as_fence(lines, language_of(path))
 
 
@@ -212,29 +214,21 @@ def _bang(match: re.Match[str], reader: IncludeReader, stack: Sequence[str]) -> 
     def chosen(file: IncludedFile) -> list[str]:
         return parts.numbered(file.lines, spec) if spec else file.lines
 
-    try:
-        path, lines = reader.part([target], _project(reader, stack), stack, chosen)
-    except NotIncluded as error:
-        return [str(error)]
+    path, lines = reader.part([target], _project(reader, stack), stack, chosen)
     return _nested(lines, path, reader, stack) if path.endswith(".md") else lines
 
 
 # -- mdBook ----------------------------------------------------------------------------------------------------------
 
 
-def _book(match: re.Match[str], reader: IncludeReader, stack: Sequence[str]) -> list[str] | None:
-    escaped, kind, target, more = match.groups()
-    if escaped:
-        return None
+def _book(match: re.Match[str], reader: IncludeReader, stack: Sequence[str]) -> list[str]:
+    _, kind, target, more = match.groups()
     path, _, spec = target.partition(":")
 
     def chosen(file: IncludedFile) -> list[str]:
         return parts.book_part(file.lines, spec) if spec else file.lines
 
-    try:
-        path, lines = reader.part([path], [os.path.dirname(stack[-1])], stack, chosen)
-    except NotIncluded as error:
-        return [str(error)]
+    path, lines = reader.part([path], [os.path.dirname(stack[-1])], stack, chosen)
     if kind in ("playground", "playpen"):
         return _as_fence(lines, ",".join(["rust", *(more or "").replace(",", " ").split()]))
     return _nested(lines, path, reader, stack) if kind == "include" else lines
@@ -293,8 +287,6 @@ def _myst(
     """What stands in place of a directive of so many further `rows`; lines keep their numbers where that is none."""
     options = {one[1]: (one[2] or "").rstrip() for row in body if (one := _MYST_OPTION.match(row))}
     target = opening[4].rstrip()
-    own_folder = os.path.dirname(stack[0])
-    folders = reader.upwards(own_folder) if target.startswith("/") else [own_folder, os.path.dirname(stack[-1])]
 
     def chosen(file: IncludedFile) -> list[str]:
         if opening[3] == "literalinclude":
@@ -302,7 +294,7 @@ def _myst(
         return parts.clipped(file.text, options).strip("\n").split("\n")
 
     try:
-        path, lines = reader.part([target], folders, stack, chosen)
+        path, lines = reader.part([target], reader.near(target, stack), stack, chosen)
     except NotIncluded as error:
         return [str(error), *[""] * rows]
     caption = [options["caption"], ""] if options.get("caption") else []

@@ -39,27 +39,27 @@ def _require_few(lines: Sequence[str], spec: str) -> None:
 
 def literal_part(lines: Sequence[str], options: Mapping[str, str]) -> list[str]:
     """What `literalinclude` shows, its filters in the order of Sphinx."""
-    lines_left = list(lines)
+    found = list(lines)
     if "pyobject" in options:
-        lines_left = python_object(lines_left, options["pyobject"])
+        found = python_object(found, options["pyobject"])
     for name, keeps in (("start-at", True), ("start-after", False)):
         if name in options:
-            place = _line_with(lines_left, options[name], name)
-            lines_left = lines_left[place if keeps else place + 1 :]
+            place = _line_with(found, options[name], name)
+            found = found[place if keeps else place + 1 :]
             break
     if "end-at" in options:
-        lines_left = lines_left[: _line_with(lines_left, options["end-at"], "end-at") + 1]
+        found = found[: _line_with(found, options["end-at"], "end-at") + 1]
     elif "end-before" in options:
-        lines_left = lines_left[: _line_with(lines_left, options["end-before"], "end-before", first=1)]
+        found = found[: _line_with(found, options["end-before"], "end-before", first=1)]
     if "lines" in options:
-        lines_left = numbered(lines_left, options["lines"])
+        found = numbered(found, options["lines"])
     if "dedent" in options:
         width = options["dedent"].strip()
         counted = width.isascii() and width.isdigit() and len(width) < 10
-        lines_left = [line[int(width) :] for line in lines_left] if counted else dedented(lines_left)
+        found = [line[int(width) :] for line in found] if counted else dedented(found)
     before = [options["prepend"]] if "prepend" in options else []
     after = [options["append"]] if "append" in options else []
-    return before + lines_left + after
+    return before + found + after
 
 
 def _line_with(lines: Sequence[str], text: str, option: str, first: int = 0) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 
@@ -71,26 +70,21 @@ def _opens_literal(line: str) -> bool:
 
 
 def _literal(target: str, options: Mapping[str, str], reader: IncludeReader, stack: Sequence[str]) -> list[str]:
-    folders = _folders(target, reader, stack)
-    path, lines = reader.part([target], folders, stack, lambda file: parts.literal_part(file.lines, options))
+    path, lines = reader.part(
+        [target], reader.near(target, stack), stack, lambda file: parts.literal_part(file.lines, options)
+    )
     caption = options.get("caption")
     return [*([caption, ""] if caption else []), *_block(lines, options.get("language") or language_of(path))]
 
 
 def _included(target: str, options: Mapping[str, str], reader: IncludeReader, stack: Sequence[str]) -> list[str]:
-    folders = _folders(target, reader, stack)
-    path, lines = reader.part([target], folders, stack, lambda file: parts.clipped(file.text, options).split("\n"))
+    path, lines = reader.part(
+        [target], reader.near(target, stack), stack, lambda file: parts.clipped(file.text, options).split("\n")
+    )
     text = "\n".join(lines)
     if "literal" in options or "code" in options:
         return _block(text.strip("\n").rstrip().split("\n"), options.get("code", ""))
     return expand(text.removesuffix("\n"), reader, (*stack, path)).split("\n")
-
-
-def _folders(target: str, reader: IncludeReader, stack: Sequence[str]) -> list[str]:
-    """Where a path is relative to: the document, as Sphinx has it, or the file that holds the directive, as docutils
-    has it; one that begins with a slash to the folder of the sources, which is one of those above."""
-    own_folder = os.path.dirname(stack[0])
-    return reader.upwards(own_folder) if target.startswith("/") else [own_folder, os.path.dirname(stack[-1])]
 
 
 def _block(code: Sequence[str], language: str) -> list[str]:
