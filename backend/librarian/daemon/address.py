@@ -294,11 +294,7 @@ def as_error(content: object) -> LibrarianError:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A bound socket. Raises `SetupError` naming who holds the port.
-
-    The protocol is named: asyncio sends small packets at once (TCP_NODELAY) only where it reads TCP there, and else an
-    answer's body would wait 40 ms for the acknowledgement of its head.
-    """
+    """A bound socket. Raises `SetupError` naming who holds the port. It names TCP, or asyncio sets no TCP_NODELAY."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:

@@ -210,10 +210,7 @@ def chunk_row(chunk_id: int, doc_id: int, chunk: Chunk) -> Row:
 
 
 def text_key(text: str) -> int:
-    """The same number for the same text: the first 64 bits of its SHA-256, signed.
-
-    Of a million texts two that differ share one with a probability of 3 in 100 million.
-    """
+    """The same number for the same text: the first 64 bits of its SHA-256, signed."""
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:8], "big", signed=True)
 

@@ -365,11 +365,8 @@ class ExactStore:
 
 
 def _largest(scores: Vector, place: int) -> float:
-    """The `place`-th largest, in a quarter of the time that `np.partition` takes over all.
-
-    The rows are dealt to several times as many groups. The `place`-th largest of the groups' largest ones is no larger
-    than what is looked for, and so near it that few rows are left to be put in order.
-    """
+    """The `place`-th largest. The `place`-th largest of several times as many groups' maxima is a lower bound so near
+    it that few rows are left to be partitioned."""
     groups = 8 * place
     if deep := scores.size // groups:
         best = scores[: deep * groups].reshape(deep, groups).max(axis=0)
