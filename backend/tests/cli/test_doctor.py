@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from librarian.cli.index import Check, examine
+from librarian.cli.doctor import Check, examine
 from librarian.embeddings import model_files
 from librarian.embeddings.model_files import ModelStore
 from librarian.embeddings.model_table import DEFAULT

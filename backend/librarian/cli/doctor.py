@@ -1,0 +1,161 @@
+"""What could keep Librarian from working here, looked at one by one."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ..daemon.address import holder
+from ..files.paths import size_of, working_directory
+from ..settings import Settings
+from .connect import HOSTS, callers, configured
+
+Outcome = Literal["ok", "note", "wrong"]
+_STORES = {"chroma": "chroma.sqlite3", "sqlite-vec": "*.sqlite", "qdrant": "*/meta.json"}  #: folder, what is in it
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at; `remedy` says what to do where it isn't in order."""
+
+    what: str
+    outcome: Outcome
+    detail: str
+    remedy: str = ""
+
+
+def examine(settings: Settings) -> Iterator[Check]:
+    """Yields everything that can be seen without the daemon."""
+    yield Check("python", "ok", f"{sys.version.split()[0]} at {sys.executable}")
+    yield Check("settings", "ok", _file(settings))
+    for notice in settings.notices:
+        yield Check("settings", "note", notice)
+    yield _folder(settings.docs.root_path)
+    yield from _shared(settings)
+    yield _index(settings.index.path)
+    yield from _former_stores(settings)
+    yield _model(settings)
+    yield _destinations(settings)
+    yield _port(settings)
+    yield from _hosts(settings)
+
+
+def _file(settings: Settings) -> str:
+    """The configuration file in use, and whether it is trusted."""
+    found = settings.configuration
+    if found.path is None:
+        return "no configuration file: defaults"
+    limits = "" if found.trusted else " (not trusted: it may not name folders outside its own to write to)"
+    return f"{found.path}{limits}"
+
+
+def _folder(root: Path) -> Check:
+    if not root.is_dir():
+        return Check("documents", "wrong", f"{root} isn't there", "Correct docs.root_path, or pass --root.")
+    if not os.access(root, os.R_OK | os.X_OK):
+        return Check("documents", "wrong", f"{root} can't be read", "Let this user read it.")
+    if not any(root.iterdir()):
+        return Check("documents", "note", f"{root} is empty", "Put documents into {product}/{component}/.")
+    return Check("documents", "ok", str(root))
+
+
+def _shared(settings: Settings) -> Iterator[Check]:
+    """Products that every filter lets through, where there is no such folder."""
+    root = settings.docs.root_path
+    flat = {root.resolve().name} if settings.docs.layout == "flat" else None
+    for name in settings.docs.shared_products if root.is_dir() else ():
+        if name not in flat if flat is not None else not (root / name).is_dir():
+            detail = f"docs.shared_products names {name}, which is no product of {root}"
+            yield Check("documents", "note", detail, "Correct docs.shared_products.")
+
+
+def _index(index: Path) -> Check:
+    nearest = next(folder for folder in (index, *index.parents) if folder.exists())
+    if not os.access(nearest, os.W_OK):
+        return Check("index", "wrong", f"{nearest} can't be written", "Correct index.path, or pass --index.")
+    free = shutil.disk_usage(nearest).free / 1e9
+    if free < 1:
+        return Check("index", "note", f"{index}, {free:.1f} GB free", "Make room: an index needs about 1 GB.")
+    return Check("index", "ok", f"{index}, {free:.0f} GB free")
+
+
+def _store(settings: Settings) -> Path | None:
+    """The folder of the vector store in use; None where it has no files here."""
+    index, chosen = settings.index.path, settings.vector_db.store
+    if settings.storage.catalog == "postgres" or chosen == "exact":
+        return None
+    if chosen == "qdrant":
+        return None if settings.storage.qdrant_url is not None else index / "qdrant"
+    return index / "sqlite-vec" if chosen == "sqlite-vec" else settings.chroma_path
+
+
+def _former_stores(settings: Settings) -> Iterator[Check]:
+    """Vector stores in the index folder that are no longer in use."""
+    used = _store(settings)
+    for name, sign in _STORES.items():
+        folder = settings.index.path / name
+        if not any(folder.glob(sign)) or (used is not None and used.resolve().is_relative_to(folder.resolve())):
+            continue
+        detail = f"{folder} ({size_of(folder) / 1e6:,.1f} MB) is a vector store that the settings no longer name"
+        yield Check("index", "note", detail, "Once the server runs with these settings it may be deleted.")
+
+
+def _model(settings: Settings) -> Check:
+    name = settings.embeddings.model
+    if not settings.embeddings.enabled:
+        return Check("model", "note", "embeddings are off: keyword search only", "Set embeddings.enabled to true.")
+    if settings.embeddings.provider != "local":
+        return Check("model", "ok", f"{name} by {settings.embeddings.provider}")
+    from ..embeddings.model_files import ModelStore
+
+    models = ModelStore()
+    folder = models.locate(name)
+    if folder is None:
+        return Check("model", "wrong", f"{name} isn't installed", f"Run librarian models fetch {name}.")
+    if changed := models.changed_files(name):
+        detail = f"{name} in {folder} has changed since it was fetched: {', '.join(changed)}"
+        return Check("model", "wrong", detail, f"Delete that folder and run librarian models fetch {name}.")
+    return Check("model", "ok", f"{name} in {folder}")
+
+
+def _destinations(settings: Settings) -> Check:
+    """Which text goes to which host."""
+    sent = [f"{part}: {text} to {host}" for part, host, text in settings.destinations()]
+    return Check("text sent", "note" if sent else "ok", "; ".join(sent) or "to no other machine")
+
+
+def _port(settings: Settings) -> Check:
+    host, port = settings.mcp.host, settings.mcp.port
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+        except OSError as error:
+            held = holder(port) if error.errno == errno.EADDRINUSE else ""
+            remedy = "If that is Librarian, all is well; else set MCP_PORT, or end that program."
+            return Check("port", "note", f"{host}:{port}: {error.strerror}{held}", remedy)
+    return Check("port", "ok", f"{host}:{port} is free")
+
+
+def _hosts(settings: Settings) -> Iterator[Check]:
+    """Who was told to call, and who has."""
+    listed = list(configured(Path.home(), working_directory()))
+    for each in listed:
+        outcome: Outcome = "wrong" if each.error else "ok"
+        remedy = f"Run librarian connect {each.host.name} --write."
+        yield Check("host", outcome, f"{each.host.title}: {each.error or each.target}", remedy)
+    called = callers(settings.index.path)
+    if called:
+        yield Check("clients", "ok", "; ".join(called))
+    elif listed:
+        yield Check("clients", "note", "no MCP client has called yet", "Restart the host, and ask it something.")
+    else:
+        hint = f"Run librarian connect {' | '.join(HOSTS)}, with --write."
+        yield Check("clients", "note", "no MCP host is configured, and no client has called yet", hint)
