@@ -227,9 +227,8 @@ class CrawlState:
             data = json.loads(path.read_text("utf-8"))
             if data.pop("format") != _FORMAT:
                 raise ValueError("another format")
-            data = {
-                name: data[name] for name in data.keys() & {one.name for one in fields(cls)}
-            }  # others are of earlier versions
+            known = {one.name for one in fields(cls)}  # others are of earlier versions
+            data = {name: value for name, value in data.items() if name in known}
             for record in data["records"].values():
                 record["error"] = record.pop("problem", record.get("error", ""))  # its earlier name
             data["records"] = {url: Record(**record) for url, record in data["records"].items()}

@@ -29,8 +29,7 @@ log = logging.getLogger(__name__)
 CLOSENESS, MOST = 0.7, 3
 #: How like the word itself one must be as it is written: `foobar` and `football` 0.71, `receive` and `recieve` 0.86.
 WRITTEN = 0.75
-#: Words of a query that are looked at, and indexed ones that each is compared with: the most frequent of those with the
-#: same first two letters. Reading these takes 8 ms where an index of 27,000 chunks has many, so some are remembered.
+#: Words of a query that are looked at, the most frequent indexed ones with the same first two letters, cached prefixes.
 WORDS_READ, COMPARED, PREFIXES_CACHED = 16, 500, 64
 CHUNKS_READ = 5  #: to see how a stem's words are written
 NAMES_READ = 5000  #: documents whose names are compared, in order of their paths

@@ -232,8 +232,7 @@ class TantivyIndex:
         """The most that any text could score for this query.
 
         As tf grows, a term's score approaches weight · idf · (k1 + 1) from below; so the sum of that over all terms, in
-        each field where they occur, bounds every score. A term that occurs nowhere counts as one that the body could
-        hold: an entry with half of a question's words must not look like a full answer.
+        each field where they occur, bounds every score. A term that occurs nowhere counts as one of the body.
         """
         return self._reach(self._open_searcher(), query)
 

@@ -91,11 +91,8 @@ def lengths(rows: Vectors) -> Vectors:
 
 
 def widen(rows: HalfVectors, into: Vectors) -> None:
-    """Write finite float16 rows as float32, each number as it is.
-
-    A float16's bits, moved to where a float32 has its exponent and mantissa, are the number times 2⁻¹¹². numpy's own
-    conversion takes one number at a time and five times as long.
-    """
+    """Write finite float16 rows as float32, five times as fast as numpy: the bits of a float16, moved to where a
+    float32 has its exponent and mantissa, are the number times 2⁻¹¹²."""
     bits = rows.view(np.int16).astype(np.int32)  # three copies of the sign in front of the exponent, masked below
     bits <<= 13
     bits &= np.int32(-0x7000_2000)

@@ -151,11 +151,7 @@ class _Block:
 @dataclass(frozen=True, slots=True)
 class _Question:
     """A question as two 7-bit parts: `worth[0, 0] · parts[0] + worth[0, 1] · parts[1]`, the second being what the first
-    lost.
-
-    One part would add four times the error of the rows' own rounding; scanning two at once costs the same memory
-    traffic and so almost nothing.
-    """
+    lost: one part would add four times the error of the rows' own rounding."""
 
     parts: npt.NDArray[np.uint8]  #: shape (2, dimension), `ZERO_POINT` added
     worth: Vectors  #: of one level of each part, shape (1, 2)
