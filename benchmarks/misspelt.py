@@ -72,7 +72,7 @@ def row(one: JudgedSet, work: Path, model: Path) -> list[float]:
                 return others[column][text]
             if column in COLUMNS[:2]:
                 return ranked(parts, text, column)
-            with patch.object(engine._hearing._spelling, "corrected", return_value=None):
+            with patch.object(engine._normalizer, "corrected", lambda query, *rest: (query.text, ())):
                 return ranked(parts, text, "hybrid")
 
         found = {report.mode: report for report in evaluate(one.questions(), search, COLUMNS)}

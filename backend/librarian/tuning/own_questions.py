@@ -59,8 +59,11 @@ class OwnQuestion:
 
     def pages_of(self, paths: Iterable[str]) -> list[str]:
         """What found files count as, best first, each page where it comes first."""
-        pages = (self.editions.get(path, path) for path in paths if path in self.editions or path not in self.ignored)
-        return list(dict.fromkeys(pages))
+        return list(dict.fromkeys(page for path in paths if (page := self.page_of(path)) is not None))
+
+    def page_of(self, path: str) -> str | None:
+        """What a found file counts as; None where it doesn't count."""
+        return self.editions.get(path) or (None if path in self.ignored else path)
 
 
 def of_links(documents: Iterable[Document]) -> list[OwnQuestion]:
