@@ -6,7 +6,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -380,21 +380,21 @@ def _postgres(settings: Settings) -> Storage:
         )
     if chosen == "qdrant" and settings.storage.qdrant_url is None:
         raise SetupError("vector_db.store is qdrant, and no server is named.", hint="Set QDRANT_URL.")
-    opened = database(settings).join()
-    try:
-        from .storage.postgres.keyword_index import PostgresKeywordIndex
+    from .storage.postgres.keyword_index import PostgresKeywordIndex
 
+    with ExitStack() as undone, closing(database(settings).join()) as opened:
         catalog = Catalog(opened, shared_products=settings.docs.shared_products)
+        undone.callback(catalog.close)
+        lexical = PostgresKeywordIndex(opened, identity=catalog.identity, note=_ranking(settings))
+        undone.pop_all()
         return Storage(
             catalog,
-            PostgresKeywordIndex(opened, identity=catalog.identity, note=_ranking(settings)),
+            lexical,
             EmbeddingCache(opened),
             StoreSet(partial(_shared_stores, settings, opened), exact_up_to=EXACT_UP_TO),
             ("postgres", "postgres", "qdrant" if chosen == "qdrant" else "pgvector"),
             database=opened,
         )
-    finally:
-        opened.close()
 
 
 def _ranking(settings: Settings) -> str:

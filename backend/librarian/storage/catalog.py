@@ -76,7 +76,8 @@ class Catalog:
 
     def columns(self) -> Columns:
         """The columns of what is committed: kept, and brought up to date by what any process changed since."""
-        with self._columns_lock, self._database.read() as session:
+        # In this order: whoever waits for the lock while it reads may hold the last connection.
+        with self._database.read() as session, self._columns_lock:
             reader, columns = CatalogReader(session, self._shared_products, self._memory), self._columns
             if columns is not None and reader.changes < self._columns_at:
                 return columns  # this thread's transaction is older than what another has loaded already

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from heapq import nsmallest
 from typing import Any
 
 from ..models import (
@@ -36,6 +37,7 @@ from .rows import (
 
 _BATCH = 500
 _CACHED_CHARACTERS = 8_000_000  #: of documents' texts together
+MOST_COPIES = 100  #: paths that are named of those with equal content, however many there are
 _SHOWN = 60  #: more documents than an answer shows; a caller that reads this many reads them all, once
 
 
@@ -45,6 +47,9 @@ def _of(table: str, columns: str) -> str:
 
 _MAILS = f"""SELECT d.id, d.file_path, d.product, d.component, d.chunk_count, {_of("e", EMAIL_COLUMNS)}
     FROM emails e JOIN documents d ON d.id = e.doc_id WHERE"""
+_SAME_CONTENT = "SELECT content_hash, file_path FROM documents WHERE content_hash AMONG ?"
+_SAME_MAIL = """SELECT e.fingerprint, d.file_path FROM emails e JOIN documents d ON d.id = e.doc_id
+    WHERE e.fingerprint AMONG ?"""
 _MODEL = "(SELECT id FROM embedded_models WHERE fingerprint = ?)"
 
 
@@ -71,6 +76,7 @@ class CatalogReader:
         self._shared_products = shared_products
         self._memory = memory
         self._columns: Columns | None = None
+        self._paths: dict[str, dict[str, list[str]]] = {}  # statement → value → paths
         state = dict(
             session.rows("SELECT key, value FROM meta WHERE key IN ('generation', 'changes', 'marks', 'forgotten')")
         )
@@ -110,17 +116,21 @@ class CatalogReader:
         return [stored_chunk(row, texts.get(row[1], "")) for row in rows]
 
     def copies(self, chunk_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
-        """Further documents (file paths, sorted) that hold a chunk of the same hash; only chunks that have some."""
-        copies: dict[int, list[str]] = {}
-        for chunk_id, path in self._rows(
-            """SELECT DISTINCT c.id, d.file_path FROM chunks c
-               JOIN chunks other ON other.hash = c.hash AND other.doc_id <> c.doc_id
-               JOIN documents d ON d.id = other.doc_id
-               WHERE c.id AMONG ? AND c.hash <> '' ORDER BY d.file_path""",
-            _listed(chunk_ids),
+        """Further documents (file paths, sorted, at most `MOST_COPIES`) that hold a chunk of the same hash; only chunks
+        that have some."""
+        copies: dict[int, tuple[str, ...]] = {}
+        for chunk_id, doc_id, digest in self._rows(
+            "SELECT id, doc_id, hash FROM chunks WHERE id AMONG ? AND hash <> ''", _listed(chunk_ids)
         ):
-            copies.setdefault(chunk_id, []).append(path)
-        return {chunk_id: tuple(paths) for chunk_id, paths in copies.items()}
+            rows = self._rows(
+                """SELECT DISTINCT d.file_path FROM documents d JOIN
+                   (SELECT doc_id FROM chunks WHERE hash = ? AND doc_id <> ? ORDER BY id LIMIT ?) other
+                   ON d.id = other.doc_id ORDER BY d.file_path""",
+                *(digest, doc_id, MOST_COPIES),
+            )
+            if rows:
+                copies[chunk_id] = tuple(path for (path,) in rows)
+        return copies
 
     def pending(self, model: str, limit: int, first: int) -> list[tuple[StoredChunk, str]]:
         """Chunks from id `first` on that lack vectors of `model`, with their embedding prefix, lowest id first."""
@@ -177,30 +187,26 @@ class CatalogReader:
         texts: dict[int, Row] = {}
         if text:
             texts = _by_id(self._rows("SELECT doc_id, text, structure FROM texts WHERE doc_id AMONG ?", ids))
-        same_content = self._paths_by(
-            "SELECT content_hash, file_path FROM documents WHERE content_hash AMONG ?", [row[-1] for row in rows]
-        )
-        same_mail = self._paths_by(
-            """SELECT e.fingerprint, d.file_path FROM emails e JOIN documents d ON d.id = e.doc_id
-               WHERE e.fingerprint AMONG ?""",
-            [email[-1] for email in emails.values()],
-        )
+        same_content = self._paths_by(_SAME_CONTENT, [row[-1] for row in rows])
+        same_mail = self._paths_by(_SAME_MAIL, [email[-1] for email in emails.values()])
         found = {}
         for *row, digest in rows:
             email = emails.get(row[0])
             alike = {*same_content.get(digest, ()), *(same_mail.get(email[-1], ()) if email else ())} - {row[1]}
             found[row[0]] = stored_document(
-                tuple(row), email[:-1] if email else None, texts.get(row[0]), tuple(sorted(alike))
+                tuple(row), email[:-1] if email else None, texts.get(row[0]), tuple(sorted(alike)[:MOST_COPIES])
             )
         return found
 
     def _paths_by(self, statement: str, values: Iterable[str]) -> dict[str, list[str]]:
-        """Value → paths, from (value, path) rows; of values that aren't empty."""
-        found: dict[str, list[str]] = {}
-        if wanted := list(dict.fromkeys(filter(None, values))):
+        """Value → the first paths, from (value, path) rows; of values that aren't empty. Each is read once."""
+        known = self._paths.setdefault(statement, {})
+        if wanted := [value for value in dict.fromkeys(values) if value and value not in known]:
+            found: dict[str, list[str]] = {value: [] for value in wanted}
             for value, path in self._rows(statement, wanted):
-                found.setdefault(value, []).append(path)
-        return found
+                found[value].append(path)
+            known.update({value: nsmallest(MOST_COPIES + 1, paths) for value, paths in found.items()})
+        return known
 
     def document_by_path(self, file_path: str, *, text: bool = True) -> StoredDocument | None:
         """The document of exactly that path; None where none is indexed."""

@@ -317,6 +317,23 @@ def test_a_load_that_comes_right_is_kept() -> None:
     assert loadable.error() == ""
 
 
+def test_a_failure_is_forgotten_without_waiting_for_a_load_under_way() -> None:
+    started, finish = threading.Event(), threading.Event()
+
+    def load() -> str:
+        started.set()
+        assert finish.wait(30)
+        return "model"
+
+    loadable = LazyModel(load)
+    with ThreadPoolExecutor(2) as threads:
+        asked = threads.submit(loadable.get)
+        assert started.wait(10)
+        threads.submit(loadable.reset).result(10)  # a reload in the event loop calls it
+        finish.set()
+        assert asked.result(10) == "model"
+
+
 def test_threads_that_ask_together_load_once() -> None:
     started, finish, loads = threading.Event(), threading.Event(), []
 

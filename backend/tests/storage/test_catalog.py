@@ -8,7 +8,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,10 @@ import pytest
 from librarian.errors import Damaged, SetupError, Unavailable
 from librarian.files.paths import LONGEST
 from librarian.models import Filters
+from librarian.storage import catalog as catalog_module
 from librarian.storage.catalog import SqliteCatalog
 from librarian.storage.database import VERSION
-from librarian.storage.queries import CatalogReader
+from librarian.storage.queries import MOST_COPIES, CatalogReader
 from librarian.vector_stores.chroma import ChromaStore
 from tests.contracts.catalog_contract import CatalogContract, document, result
 
@@ -262,3 +265,80 @@ def test_totals_are_those_of_the_newest_commit_although_they_are_remembered(tmp_
                 assert reader.count().embedded_chunks == before + 1
     finally:
         catalog.close()
+
+
+def alike(folder: Path, number: int) -> SqliteCatalog:
+    """A catalog of so many files with one content."""
+    catalog = SqliteCatalog(folder / f"{number}.sqlite")
+    catalog.put([result(document(f"p/c/{n:05}.md", "the same")) for n in range(number)])
+    return catalog
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Processor time that it takes, the least of three."""
+    took = []
+    for _ in range(3):
+        started = time.process_time()
+        work()
+        took.append(time.process_time() - started)
+    return min(took)
+
+
+def test_listing_files_of_equal_content_takes_time_in_proportion_to_their_number(tmp_path: Path) -> None:
+    took = []
+    for number in (400, 3_200):
+        catalog = alike(tmp_path, number)
+        with catalog.read() as reader:
+            listed = list(reader.iter_documents())
+        assert [each.also_in for each in listed[:2]] == [
+            ("p/c/00001.md", *(f"p/c/{n:05}.md" for n in range(2, MOST_COPIES + 1))),
+            ("p/c/00000.md", *(f"p/c/{n:05}.md" for n in range(2, MOST_COPIES + 1))),
+        ]
+
+        def listing(catalog: SqliteCatalog = catalog) -> None:
+            with catalog.read() as reader:
+                assert sum(1 for _ in reader.iter_documents()) >= 400
+
+        took.append(seconds(listing))
+        catalog.close()
+    assert took[1] < 2 * 8 * took[0]
+
+
+def test_a_passage_of_thousands_of_documents_names_a_hundred_at_no_greater_cost(tmp_path: Path) -> None:
+    took = []
+    for number in (400, 3_200):
+        catalog = alike(tmp_path, number)
+        with catalog.read() as reader:
+            (first, *_) = reader.chunks_of(1)
+            copies = reader.copies([first.chunk_id])[first.chunk_id]
+            took.append(seconds(lambda reader=reader, chunk=first.chunk_id: reader.copies([chunk] * 10)))
+        assert copies == tuple(f"p/c/{n:05}.md" for n in range(1, MOST_COPIES + 1))
+        catalog.close()
+    assert took[1] < 3 * took[0]
+
+
+def test_columns_are_read_while_more_changes_come_than_are_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog_module, "_LONGEST_LOG", 3)
+    catalog = SqliteCatalog(tmp_path / "catalog.sqlite")
+    done, failed = threading.Event(), list[BaseException]()
+
+    def read() -> None:
+        try:
+            while not done.is_set():
+                catalog.columns()
+        except BaseException as error:
+            failed.append(error)
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for thread in readers:
+        thread.start()
+    for number in range(200):
+        catalog.put([result(document(f"p/c/{number}.md"))])
+    done.set()
+    for thread in readers:
+        thread.join()
+    assert not failed
+    assert catalog.columns().documents == 200
+    catalog.close()

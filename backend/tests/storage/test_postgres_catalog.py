@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from librarian import bootstrap
 from librarian.errors import SetupError, Unavailable
 from librarian.models import Filters
+from librarian.settings import Settings
 from librarian.storage.catalog import Catalog
 from librarian.storage.database import VERSION
 from librarian.storage.embedding_cache import EmbeddingCache
 from librarian.storage.postgres.database import Database
+from librarian.storage.postgres.keyword_index import PostgresKeywordIndex
 from tests import postgres
 from tests.contracts.catalog_contract import HISTORY, SEVERAL, CatalogContract, document, result, source
 
@@ -192,3 +196,50 @@ def test_verify_names_what_is_inconsistent(tmp_path: Path, statement: str, told:
         connection.execute(statement)  # type: ignore[call-overload]
     assert any(told in sentence for sentence in catalog.verify())
     catalog.close()
+
+
+def test_columns_are_read_within_a_read_transaction_although_others_wait_for_the_last_connection(
+    tmp_path: Path,
+) -> None:
+    catalog = Catalog(postgres.database(tmp_path, connections=1))  # one transaction reads at a time
+    catalog.put([result(document())])
+    began, found = threading.Event(), list[int]()
+
+    def wait_for_a_connection() -> None:
+        began.set()
+        found.append(catalog.columns().documents)
+
+    def read() -> None:
+        with catalog.read():
+            other.start()
+            began.wait()
+            other.join(0.3)  # it waits for the connection by then
+            found.append(catalog.columns().documents)
+
+    other = threading.Thread(target=wait_for_a_connection, daemon=True)
+    reading = threading.Thread(target=read, daemon=True)
+    reading.start()
+    for thread in (reading, other):
+        thread.join(20)
+    assert found == [1, 1]
+    catalog.close()
+
+
+def test_a_start_that_fails_leaves_no_connection_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Database] = []
+
+    def remembered(given: Settings) -> Database:
+        opened.append(postgres.database(tmp_path))
+        return opened[0]
+
+    def fail(*_: object, **__: object) -> None:
+        raise Unavailable("The keyword index fails.")
+
+    monkeypatch.setattr(bootstrap, "database", remembered)
+    monkeypatch.setattr(PostgresKeywordIndex, "__init__", fail)
+    config = tmp_path / "config.json"
+    config.write_text('{"storage": {"catalog": "postgres", "database_url": "x"}}')
+    with pytest.raises(Unavailable, match="fails"):
+        bootstrap.storage(Settings.load(config, environ={}))
+    with pytest.raises(Unavailable, match="closed"), opened[0].read():
+        pass
