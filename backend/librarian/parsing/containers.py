@@ -136,6 +136,8 @@ def _frames(document: Document) -> Iterator[Frame]:
 
 def _fences(text: str, start: int, end: int) -> Iterator[Frame]:
     """Fenced code between two offsets, found by its marks; one that is never closed ends with the region."""
+    if text.find("```", start, end) < 0 and text.find("~~~", start, end) < 0:
+        return
     opened: re.Match[str] | None = None
     opened_at = opening_end = 0
     for line in _MARKED_LINE.finditer(text, start, end):

@@ -107,11 +107,9 @@ def new_document(source: SourceFile, title: str, text: str, decoded: Decoded | N
     """A document of a file; `fields` are those of `Document` that don't follow from the file and its text."""
     if decoded is not None:
         fields |= {"encoding": decoded.encoding, "encoding_confidence": decoded.confidence}
-    known: dict[str, Any] = {
-        "file_type": source.extension,
-        "doc_type": doc_type_of(source.file_path, title, text),
-        "last_modified": iso_of_ns(source.mtime_ns),
-    }
+    if "doc_type" not in fields:
+        fields["doc_type"] = doc_type_of(source.file_path, title, text)
+    known: dict[str, Any] = {"file_type": source.extension, "last_modified": iso_of_ns(source.mtime_ns)}
     return Document(
         file_path=source.file_path,
         product=source.product,

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import accumulate
 from typing import Literal
 
 from markdown_it import MarkdownIt
@@ -28,6 +29,9 @@ _DEEPEST = 40  #: columns of text that belongs to a note inside a note
 _FENCE = re.compile(r"(`{3,})[^`\n]*$|(~{3,})[^\n]*$")
 _RAW_HTML = re.compile(r"<(pre|script|style|textarea)(?=[\s>]|$)", re.I)
 _REST = re.compile(r"[ \t]*$", re.M)
+_UNDERLINE = re.compile(r"^[ \t>]*(?:=+|-+)[ \t]*$", re.M)
+_RULES = re.compile(r"(?!-[ \t])\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?$")
+_CELL_END = re.compile(r"(?<!\\)\|")
 #: Code between tags of Hugo and Jekyll, and in Docsy's tabs, which hold code unless they say otherwise.
 _HIGHLIGHT = re.compile(r"(\{\{<|\{\{%|\{%-?)[ \t]*highlight\b[^\n}]*[%>]\}[ \t}]*$")
 _HIGHLIGHT_ENDS = {
@@ -77,7 +81,8 @@ class MarkdownBlocks:
 def parse_blocks(text: str, start: int = 0, *, mdx: bool = False) -> MarkdownBlocks:
     """The blocks of `text` from the offset `start` of a line on."""
     found = MarkdownBlocks()
-    tokens = _parser(mdx).parse(re.sub(r"[^\n]", " ", text[:start]) + text[start:], {"found": found})
+    parser = _parser(mdx, "|" in text, _UNDERLINE.search(text, start) is not None)
+    tokens = parser.parse(re.sub(r"[^\n]", " ", text[:start]) + text[start:], {"found": found})
     lines = _Lines(text)
     blocks = found.blocks
     list_start = list_end = quote_end = 0  # lines: of what is left of the open list, and behind the last quote
@@ -116,8 +121,9 @@ class _Lines:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self.starts = [0, *(match.end() for match in re.finditer("\n", text))]
-        self.ends = [*(start - 1 for start in self.starts[1:]), len(text)]
+        behind = list(accumulate([len(line) + 1 for line in text.split("\n")]))
+        self.starts = [0, *behind[:-1]]
+        self.ends = [end - 1 for end in behind]
 
     def add(self, blocks: list[Block], kind: BlockKind, first: int, end: int, header: int | None = None) -> None:
         """Add the lines [first, end) without the blank ones around them."""
@@ -142,10 +148,15 @@ class _Lines:
 
 
 @cache
-def _parser(mdx: bool) -> MarkdownIt:
-    parser = MarkdownIt("commonmark").enable("table")
-    parser.disable(["reference", "inline", "text_join"])
+def _parser(mdx: bool, tables: bool, underlined: bool) -> MarkdownIt:
+    """A parser of blocks; rules that a text has no use for are off, as each is tried on every line."""
+    parser = MarkdownIt("commonmark").disable(["reference", "inline", "text_join"])
     rules = parser.block.ruler
+    if tables:
+        rules.at("table", _table, {"alt": ["paragraph"]})
+        rules.enable("table")
+    if not underlined:
+        rules.disable("lheading")
     ends_paragraph: RuleOptionsType = {"alt": ["paragraph", "blockquote", "list"]}
     rules.before("code", "any_fence", _fence, ends_paragraph)
     rules.before("code", "template_code", _template_code, ends_paragraph)
@@ -158,6 +169,33 @@ def _parser(mdx: bool) -> MarkdownIt:
         rules.at("code", _code)
         rules.before("paragraph", "note", _note)
     return parser
+
+
+def _table(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
+    """A table of GitHub's Markdown: a row, a row of rules with as many cells, and the rows below."""
+    if line + 1 >= end_line or state.is_code_block(line) or state.is_code_block(line + 1):
+        return False
+    first, end = _span(state, line + 1)
+    if first + 1 >= end or state.src[first] not in "|-:" or state.sCount[line + 1] < state.blkIndent:
+        return False
+    header, rules = state.src[slice(*_span(state, line))].strip(), state.src[first:end].strip()
+    if "|" not in header or not _RULES.match(rules):
+        return False
+    cells = _CELL_END.split(header)
+    if len(cells) - (not cells[0]) - (not cells[-1]) != rules.strip("|").count("|") + 1:
+        return False
+    if silent:
+        return True
+    last = line + 2
+    ends = state.md.block.ruler.getRules("blockquote")
+    while last < end_line and not state.isEmpty(last):
+        if state.sCount[last] < state.blkIndent or state.is_code_block(last):
+            break
+        if state.src[_span(state, last)[0]] != "|" and any(rule(state, last, end_line, True) for rule in ends):
+            break
+        last += 1
+    _add(state, "table_open", line, last)
+    return True
 
 
 def _no_rule(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:

@@ -97,9 +97,9 @@ _TEMPLATE = re.compile(r"\{%-?[ \t]*(?:end)?[a-z_]\w*(?:[^%\n]|%(?!\}))*%\}")
 #: Signs of which a text must hold one, pattern, reason; the first group is hidden, or the whole match.
 _HIDDEN = (
     (("[!",), _CALLOUT, "admonition"),
-    ((), _INCLUDE, "include"),
+    (("{*", "{!", "8<", "{{#", "[TOC", "[toc", "[Toc", "[[_"), _INCLUDE, "include"),
     (("{:", "{.", "{#", "{ .", "{ #"), _ATTRIBUTES, "attributes"),
-    ((":",), _ICON, "icon"),
+    ((":material-", ":octicons-", ":fontawesome-", ":simple-"), _ICON, "icon"),
     ((")=", "\n+++"), _MYST_LINE, "target"),
     ((":::", "```", "~~~"), _MYST_OPTIONS, "option"),
     (("}`",), _MYST_ROLE, "role"),
@@ -113,7 +113,7 @@ def markup_spans(text: str, start: int) -> Iterator[Span]:
     for pattern in dict.fromkeys(pattern for sign, pattern in _TITLED if sign in text):
         yield from _around_title(pattern, text, start)
     for signs, pattern, reason in _HIDDEN:
-        if not signs or any(sign in text for sign in signs):
+        if any(sign in text for sign in signs):
             yield from ((*match.span(match.lastindex or 0), reason) for match in pattern.finditer(text, start))
     for sign, pattern in (("<", _TAGS), ("{%", _TEMPLATE)):
         for match in pattern.finditer(text, start) if sign in text else ():

@@ -169,10 +169,12 @@ _TYPE_BY_NAME: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 #: By the title and the beginning of the text, where the name says nothing.
 _TYPE_BY_CONTENT: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("api", re.compile(r"\bAPI (?:reference|endpoints?)\b|^\s*(?:GET|POST|PUT|DELETE|PATCH) /\S", re.I | re.M)),
+    ("api", re.compile(r"\bAPI (?:reference|endpoints?)\b|^[ \t]*(?:GET|POST|PUT|DELETE|PATCH) /\S", re.I | re.M)),
     (
         "architecture",
-        re.compile(r"\b(?:system|software|high-level) (?:architecture|design)\b|\barchitecture\b(?=.{0,80}\Z)", re.I),
+        re.compile(
+            r"\b(?:system|software|high-level) (?:architecture|design)\b|\A.*\barchitecture\b(?=.{0,80}\n)", re.I
+        ),
     ),
     (
         "guide",
@@ -309,7 +311,7 @@ def doc_type_of(file_path: str, title: str, text: str, start: int = 0) -> str:
                 return kind
     beginning = f"{title}\n{text[start : start + _CONTENT_SAMPLE]}"
     for kind, pattern in _TYPE_BY_CONTENT:
-        if pattern.search(title) or pattern.search(beginning):
+        if pattern.search(beginning):
             return kind
     return "documentation"
 
@@ -350,7 +352,7 @@ def summary_of(
             if not _PICTURE.sub("", piece).strip():
                 continue
         piece = plain(piece)
-        if sum(map(_is_written, piece)) < max(12, len(piece) // 2):
+        if sum(map(str.isalpha if piece.isascii() else _is_written, piece)) < max(12, len(piece) // 2):
             continue  # badges, directives, rules
         collected = f"{collected} {piece}".strip()
         if len(collected) >= SUMMARY_CHARACTERS // 2:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from . import parts
 from .files import IncludedFile, IncludeReader, NotIncluded
 
+SIGNS = (b"include::",)
 HINT = re.compile(rb"^include::", re.M)
 _INCLUDE = re.compile(r"include::([^\[\s](?:[^\[]*[^\[\s])?)\[(.*)\][ \t]*$")
 _ATTRIBUTE = re.compile(r":([A-Za-z0-9_][\w-]*):[ \t]+(\S.*)$")

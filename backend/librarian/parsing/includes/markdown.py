@@ -14,7 +14,8 @@ from . import parts
 from .files import IncludedFile, IncludeReader, NotIncluded, language_of
 
 _HUGO_NAMES = r"include|readfile|code_sample|codenew|code"
-#: A page without any of these includes nothing.
+#: A page without any of these includes nothing; the first are quick to look for.
+SIGNS = (b"8<", b"{*", b"{!", b"{{", b"include}")
 HINT = re.compile(
     rb"-8<-|^[ \t]*\{[*!]|\{\{#(?:include|rustdoc_include|playground|playpen)\s|\{(?:literal)?include\}"
     rb"|\{\{[<%]\s*(?:" + _HUGO_NAMES.encode() + rb")\s",

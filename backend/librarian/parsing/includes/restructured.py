@@ -9,6 +9,7 @@ from . import parts
 from .files import IncludeReader, NotIncluded, language_of
 
 #: A page without such a line includes nothing.
+SIGNS = (b"include",)
 HINT = re.compile(rb"^[ \t]*\.\. (?:literal)?include ?::", re.M)
 _DIRECTIVE = re.compile(r"([ \t]{0,40})\.\. (literalinclude|include) ?::[ \t]+(\S.*)$")
 _OPTION = re.compile(r"[ \t]+:([\w-]+):(?:[ \t]+(.*))?$")
