@@ -19,43 +19,52 @@ tags: [command line, cli, exit codes]
 
 # Commands
 
-From the command line a question is asked with `librarian search 'how do I rotate a token'`.
+Ask a question from the command line with `librarian search 'how do I rotate a token'`.
 
-`librarian COMMAND --help` shows what is written here. Every command takes `--root DIR` (the folder of documents),
-`--index DIR` (where the index lies) and `--config FILE`.
-`librarian --version` says which version this is; `librarian --install-completion` has bash, zsh and fish complete
-commands, options, settings, hosts and models. `python -m librarian` is the same command.
+`librarian COMMAND --help` shows what is on this page. Every command takes `--root DIR` (the folder of documents),
+`--index DIR` (the folder of the index), `--config FILE` and `--layout LAYOUT` (see `docs.layout`).
+`librarian --version` prints the version. `librarian --install-completion` makes bash, zsh and fish complete
+commands, options, settings, products, hosts and models. `python -m librarian` is the same command.
 
-Messages are the same everywhere and may name a tool: `list_products` and `list_components` are `librarian products`
-here, `get_index_status` is `librarian status`, and `search_emails` is `librarian search --emails`.
+Where nothing names a library, Librarian asks on a terminal whether to index the working directory. Elsewhere it stops
+with exit code 78.
+
+## Which results are shown
+
+`librarian search` shows the best five results that are at least *Fair*: their calibrated relevance is 0.25 or more. The
+last line counts the weaker ones. `--all` shows them too, `-n 20` shows up to twenty of any relevance. Without a likely
+answer only the places of the nearest results are shown, and the exit code is 1.
+
+Put `--` before a question that contains an option: `librarian search -- what does --dry-run do`. A word behind a single
+dash is excluded from the results (see [query syntax](query-syntax.md)).
 
 ## Output: JSON or plain lines
 
-With `--json` a command answers with a JSON object, whose fields are those of the [tools](result-fields.md):
-`librarian search 'rolling update' --json`. On a terminal matches are highlighted and long work shows its progress; in a
-pipe, and with `--plain`, there are plain lines.
+With `--json` a command prints a JSON object with the fields of the [tools](result-fields.md):
+`librarian search 'rolling update' --json`. On a terminal Markdown is rendered, matches are highlighted and long work
+shows its progress. In a pipe, and with `--plain`, there are plain lines.
 
 ## The process behind the commands
 
-The commands ask the process that keeps the index, and start it where there is none. It ends by itself when nobody has
-used it for a while (`serve.idle_timeout_s`). Where `config.json`, `.env` or a variable says something else than when it
-was started, or the program was updated since, another takes its place as soon as no host is connected to it; until
-then, and where `librarian serve` runs, the command says so on stderr.
+The commands ask the background process that holds the index, and start it if none runs. It ends by itself after a
+while without use (`serve.idle_timeout_s`). If settings have changed since it started, or the program was updated, a new
+one takes its place as soon as no client is connected. Until then, and while `librarian serve` runs, the command prints
+a note on stderr.
 
 ## Exit codes
 
 | Code | Meaning |
 |---|---|
 | 0 | done |
-| 1 | nothing found |
-| 2 | the caller's mistake: the message says what would be right |
+| 1 | nothing found, or nothing that is likely to answer the question |
+| 2 | a mistake in the command line: the message says what would be right |
 | 3 | done, but some files can't be read |
 | 70 | a bug |
-| 78 | the set-up has to be changed: the message says how |
+| 78 | the setup has to be changed: the message says how |
 | 130 | interrupted, as by Ctrl-C |
 """
 
-EVERYWHERE = {"--root", "--index", "--config", "--json", "--plain", "--help"}
+EVERYWHERE = {"--root", "--index", "--config", "--json", "--plain", "--layout", "--help"}
 
 
 def page() -> str:

@@ -190,7 +190,9 @@ class SystemSettings(Section):
 class DocsSettings(Section):
     root_path: Path = setting(Path("docs"), "The folder to index. Only `crawl` writes to it.", "DOCS_ROOT_PATH")
     layout: Literal["product/component", "flat"] = setting(
-        "product/component", "The first folder is the product, the second the component; flat: the root is the product."
+        "product/component",
+        "The first folder is the product, the second the component; flat: the root is the product.",
+        "DOCS_LAYOUT",
     )
     file_extensions: Annotated[Words | None, _each_word(lambda word: "." + word.lstrip("."))] = setting(
         None, 'Formats to index, for example [".md"]; null: all that have a parser.'

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
+import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
-from itertools import zip_longest
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from .. import __version__
-from ..errors import CallerError
+from ..errors import CallerError, LibrarianError
+from ..files.config_files import NoLibrary
+from ..files.paths import working_directory
 from ..text.sanitizing import visible
 from .output import Page, choose_plain, write_json
+from .wording import in_own_words
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -29,22 +31,31 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: The parts of `librarian --help`, in their order.
 ASK, KEEP, MEASURE, SET_UP = PANELS = ("Ask", "Keep the library", "Measure", "Set up")
+
+
+def _shared(annotation: Any, help: str, *names: str, metavar: str | None = None) -> Any:
+    return Annotated[annotation, typer.Option(*names, metavar=metavar, help=help, rich_help_panel="Every command")]
+
+
 #: The options of every command, with their defaults.
 _SHARED = {
-    "as_json": (False, Annotated[bool, typer.Option("--json", help="Answer in JSON, with the fields of the tools.")]),
-    "plain": (False, Annotated[bool, typer.Option("--plain", help="Plain lines, as in a pipe.")]),
-    "root": (None, Annotated[Path | None, typer.Option(metavar="DIR", help="The folder of documents.")]),
-    "index": (None, Annotated[Path | None, typer.Option(metavar="DIR", help="Where the index lies.")]),
-    "config": (None, Annotated[Path | None, typer.Option(metavar="FILE", help="The configuration file.")]),
+    "as_json": (False, _shared(bool, "Print JSON.", "--json")),
+    "plain": (False, _shared(bool, "Print plain lines, as in a pipe.", "--plain")),
+    "root": (None, _shared(Path | None, "The folder of documents.", metavar="DIR")),
+    "index": (None, _shared(Path | None, "The folder of the index.", metavar="DIR")),
+    "config": (None, _shared(Path | None, "The configuration file.", metavar="FILE")),
+    "layout": (
+        None,
+        _shared(
+            Literal["product/component", "flat"] | None,
+            "product/component: folders name the product and its component; flat: the folder is one product.",
+            metavar="LAYOUT",
+        ),
+    ),
 }
-_OWN_OPTION = re.compile(r"-\w\d*")  #: `-h`, `-n`, `-n5`; other words with one dash belong to the question
-_ELSEWHERE = {
-    **dict.fromkeys(("--count", "--hits", "--limit", "--results", "--top", "--top-k"), "--max-results"),
-    "--since": "--after",
-    "--until": "--before",
-}
-"""What other programs call an option. With a value behind it, it can hardly be a word of the question."""
-_WORD = "\ue000"  #: marks a word that begins with a dash until the options are parsed
+#: What begins with a dash and is no option: `-word`, which excludes a word, and several words in one argument.
+_QUESTION = re.compile(r"-(?!n\d+$)[^\W\d_].+|-[^\s=]+\s.+", re.DOTALL)
+_MARK = "\ue000"  #: precedes such an argument until the options are parsed
 
 _notes: set[str] = set()
 
@@ -63,37 +74,61 @@ class Target:
     root: Path | None = None
     index: Path | None = None
     config: Path | None = None
+    layout: str | None = None
     as_json: bool = False
 
     def settings(self, **further: object) -> Settings:
         """All settings, the command line's first. `further` are dotted keys, written with `__`."""
         from ..settings import Settings
 
-        overrides = {"docs.root_path": self.root, "index.path": self.index}
+        overrides = {"docs.root_path": self.root, "index.path": self.index, "docs.layout": self.layout}
         dotted = {key.replace("__", "."): value for key, value in further.items()}
         settings = Settings.load(self.config, overrides=overrides | dotted)
         if notice := settings.configuration.notice():
             note(notice)
         return settings
 
+    def options(self) -> list[str]:
+        """The words of a command line that name the same library from anywhere."""
+        paths = {"--config": self.config, "--root": self.root, "--index": self.index}
+        words = {name: os.path.abspath(os.path.expanduser(path)) for name, path in paths.items() if path is not None}
+        return [
+            word for option in (words | ({"--layout": self.layout} if self.layout else {})).items() for word in option
+        ]
+
+    def places(self) -> Any:
+        """Where the library lies (`discovery.Where`), found without loading the settings."""
+        from ..daemon import discovery
+
+        return discovery.find(config=self.config, root=self.root, index=self.index)
+
     def ask(
         self, operation: str, *, on_progress: OnProgress | None = None, timeout: float | None = None, **given: Any
     ) -> Any:
         """The response of the index's daemon, which is started if there is none. Loads no settings, to start fast."""
-        from ..daemon import client, discovery
+        from ..daemon import client
 
-        found = discovery.find(config=self.config, root=self.root, index=self.index)
+        found = self.places()
         for notice in found.notes:
             note(notice)
-        return client.call(
-            found.index,
-            operation,
-            {name: value for name, value in given.items() if value is not None},
-            library=client.Library.at(found, root_given=self.root is not None),
-            on_progress=on_progress,
-            timeout=timeout,
-            on_note=note,
-        )
+        known = (
+            found.root.is_dir() or found.index.exists() or operation == "health"
+        )  # doctor looks at the folder itself
+        if self.root is not None and not known:
+            raise CallerError(f"--root is {str(self.root)!r}, and there is no such folder.")
+        try:
+            return client.call(
+                found.index,
+                operation,
+                {name: value for name, value in given.items() if value is not None},
+                library=client.Library.at(found, root_given=self.root is not None),
+                on_progress=on_progress,
+                timeout=timeout,
+                on_note=note,
+            )
+        except CallerError as error:
+            error.message, error.hint = in_own_words(error.message), in_own_words(error.hint)
+            raise
 
     def write(self, answer: Mapping[str, Any], render: Callable[[Page, Mapping[str, Any]], None]) -> None:
         """Write an answer as JSON, or as `render` lays it out."""
@@ -110,62 +145,47 @@ class Target:
             sys.stdout.write(f"{text}\n")
 
 
-class _BareFlags:
-    """Shows a flag by its name alone; typer would write `<bool>` after each."""
+class _ShortHelp:
+    """In the help, short names of values: typer would write `<str>` or `<bool>`."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # what this is mixed into has it
         for each in params:
-            if isinstance(each, TyperOption) and each.is_flag and each.metavar is None:
-                each.metavar = ""
+            if not isinstance(each, TyperOption):
+                each.display_type_rich = lambda ctx: None
+            elif each.metavar is None:
+                is_number = each.display_type(ctx).startswith(("<int", "<float"))
+                each.metavar = "" if each.is_flag else "N" if is_number else "TEXT"
         return params
 
 
-class _Command(_BareFlags, TyperCommand):
+class _Command(_ShortHelp, TyperCommand):
     pass
 
 
 class _QueryCommand(_Command):
-    """A command whose arguments are a question, in which words may begin with a dash."""
+    """A command whose arguments are a question, in which `-word` excludes a word."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Raises `CallerError` for a misspelt option; notes which other unknown options are taken for words."""
-        params = [each for each in self.get_params(ctx) if each.param_type_name == "option"]
-        options = [name for each in params for name in (*each.opts, *each.secondary_opts)]
+        """Parse options; a word behind a single dash belongs to the question."""
         end = args.index("--") if "--" in args else len(args)
-        words = {arg for arg in _unknown(args[:end], options) if not ctx.resilient_parsing}
-        if flags := [word.partition("=")[0] for word in args if word in words and re.fullmatch(r"--\w\S*|-\w", word)]:
-            sys.stderr.write(
-                f"Note: {', '.join(dict.fromkeys(flags))}: taken for a word of the question, since it is no option; "
-                f"{ctx.command_path} --help lists these. Put '--' before words with dashes.\n"
-            )
-        left = super().parse_args(ctx, [_WORD + arg if arg in words else arg for arg in args[:end]] + args[end:])
-        question = ctx.params.get("question")
-        ctx.params["question"] = [word.removeprefix(_WORD) for word in question or ()]
+        marked = [_MARK + arg if _QUESTION.fullmatch(arg) else arg for arg in args[:end]]
+        try:
+            left = super().parse_args(ctx, marked + args[end:])
+        except Exception as error:
+            if not hasattr(error, "possibilities"):  # of typer's error for an unknown option
+                raise
+            hint = f"See {ctx.command_path} --help, or put '--' before the question if this is part of it."
+            raise CallerError(f"{error.format_message()}.", hint=hint) from error  # type: ignore[attr-defined]
+        for name, value in ctx.params.items():
+            if isinstance(value, list):
+                ctx.params[name] = [str(word).removeprefix(_MARK) for word in value]
+            elif isinstance(value, str):
+                ctx.params[name] = value.removeprefix(_MARK)
         return left
 
 
-def _unknown(args: list[str], options: list[str]) -> Iterator[str]:
-    """The words that begin with a dash and are no option. Raises `CallerError` for one that is nearly an option."""
-    for arg, value in zip_longest(args, args[1:], fillvalue=""):
-        name, equals, behind = arg.partition("=")
-        if (
-            not arg.startswith("-")
-            or arg == "-"
-            or name in options
-            or (arg[:2] in options and _OWN_OPTION.fullmatch(arg))
-        ):
-            continue
-        near = [_ELSEWHERE[name]] if (behind if equals else value)[:1].isdigit() and name in _ELSEWHERE else []
-        if name.startswith("--") and len(name) > 4 and not near:
-            begun = [option for option in options if option.startswith(name)]
-            near = begun or difflib.get_close_matches(name, options, 1, 0.8)
-        if near and near[0] in options:
-            raise CallerError(f"No such option: {name}.", hint=f"Use {near[0]}, or put '--' before words with dashes.")
-        yield arg
-
-
-class _Group(_BareFlags, TyperGroup):
+class _Group(_ShortHelp, TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of all commands, by panel."""
         panels = {name: getattr(command, "rich_help_panel", None) for name, command in self.commands.items()}
@@ -204,7 +224,13 @@ def _with_shared_options(function: Callable[..., Any], names: Collection[str]) -
     def command(**given: Any) -> Any:
         shared = {name: given.pop(name) for name in names}
         choose_plain(shared.pop("plain"))
-        return function(Target(**shared), **given)
+        target = Target(**shared)
+        if target.layout:
+            os.environ["DOCS_LAYOUT"] = target.layout  # a daemon that is started for this command inherits it
+        try:
+            return function(target, **given)
+        except NoLibrary as error:
+            return function(replace(target, root=_confirmed(target, error)), **given)
 
     _, *parameters = inspect.signature(function, eval_str=True).parameters.values()
     for name in names:
@@ -216,7 +242,18 @@ def _with_shared_options(function: Callable[..., Any], names: Collection[str]) -
     return command
 
 
-def _say_version(wanted: bool) -> None:
+def _confirmed(target: Target, error: LibrarianError) -> Path:
+    """The working directory, if the user agrees to index it. Raises `error` if not, or if nobody can be asked."""
+    if target.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise error
+    folder = working_directory()
+    question = f"No library is configured here. Index the documents in {visible(str(folder))}?"
+    if not typer.confirm(question, err=True):
+        raise error
+    return folder
+
+
+def _print_version(wanted: bool) -> None:
     if wanted:
         Page().line(f"librarian {__version__}")
         raise typer.Exit
@@ -224,7 +261,7 @@ def _say_version(wanted: bool) -> None:
 
 app = Application(
     name="librarian",
-    help="Finds the right passage in a folder of documentation and email.",
+    help="Search a folder of documentation and email.",
     epilog="Try: librarian search 'how do I connect Cursor'",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -235,7 +272,7 @@ app = Application(
 @app.callback()
 def _everywhere(
     version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Say which version this is.")
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
     ] = False,
 ) -> None:
     pass

@@ -104,15 +104,11 @@ HOSTS = {
 """All hosts by the name that `librarian connect` takes."""
 
 
-def bridge_command(config: Path | None, root: Path | None, index: Path | None) -> list[str]:
-    """The command that starts a bridge, with absolute paths, for a host that starts it from anywhere."""
+def bridge_command(options: Sequence[str]) -> list[str]:
+    """The command that starts a bridge, for a host that starts it from anywhere."""
     script = Path(sys.executable).with_name("librarian")
-    command = [str(script)] if script.is_file() else [sys.executable, "-m", "librarian.cli.main"]
-    command.append("stdio")
-    for option, path in (("--config", config), ("--root", root), ("--index", index)):
-        if path is not None:
-            command += [option, os.path.abspath(os.path.expanduser(path))]
-    return command
+    program = [str(script)] if script.is_file() else [sys.executable, "-m", "librarian.cli.main"]
+    return [*program, "stdio", *options]
 
 
 def snippet(host: Host, server: Server) -> str:

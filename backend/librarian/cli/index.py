@@ -8,6 +8,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -73,15 +75,14 @@ def serve(
     target: Target,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
-    layout: Annotated[str | None, typer.Option(help="product/component, or flat: the folder is one product.")] = None,
 ) -> None:
     """Index the documents and serve them over HTTP: MCP, REST and a page."""
-    settings = target.settings(mcp__host=host, mcp__port=port, docs__layout=layout)
+    settings = target.settings(mcp__host=host, mcp__port=port)
     settings.require_library()
     for notice in settings.notices:
         sys.stderr.write(f"Note: {notice}\n")
     if settings.mcp.transport == "stdio":
-        given = [name for name, value in {"--host": host, "--port": port, "--layout": layout}.items() if value]
+        given = [name for name, value in {"--host": host, "--port": port}.items() if value]
         more = f", {' and '.join(given)} having no effect" if given else ""
         sys.stderr.write(f"Note: mcp.transport is stdio: MCP is spoken over stdin and stdout alone{more}.\n")
         stdio(target)
@@ -90,15 +91,15 @@ def serve(
 
 
 @app.command(
-    example="librarian stdio --config /path/to/config.json", panel=KEEP, options=("plain", "root", "index", "config")
+    example="librarian stdio --config /path/to/config.json",
+    panel=KEEP,
+    options=("plain", "root", "index", "config", "layout"),
 )
 def stdio(target: Target) -> NoReturn:
     """Connect an MCP host's stdin and stdout to the library. For hosts; see `librarian connect`."""
-    options = (("--root", target.root), ("--index", target.index), ("--config", target.config))
-    arguments = [text for option, path in options if path is not None for text in (option, str(path))]
     from ..daemon.stdio_bridge import main as bridge
 
-    raise typer.Exit(bridge(arguments))
+    raise typer.Exit(bridge(target.options()))
 
 
 @app.command(example="librarian index --rebuild", panel=KEEP)
@@ -118,7 +119,7 @@ def index(
     """
     with ProgressLine(quiet=target.as_json) as progress:
         answer = target.ask("refresh", rebuild=rebuild, prune=prune, on_progress=_indexing(progress, target))
-    target.write(answer, rendering.refresh)
+    target.write(answer, partial(rendering.refresh, folder="" if target.as_json else str(target.places().root)))
     raise typer.Exit(SETUP if answer.get("reasons") else UNREADABLE if answer["failed"] else 0)
 
 
@@ -232,8 +233,6 @@ def gaps(target: Target, limit: Annotated[int, typer.Option(min=1, help="The mos
 @app.command(example="librarian doctor", panel=SET_UP)
 def doctor(target: Target) -> None:
     """Look for what could keep Librarian from working. Exit code 78 where something is wrong."""
-    from dataclasses import asdict
-
     from .doctor import Check, examine
 
     results = list(examine(target.settings()))
@@ -287,7 +286,7 @@ def connect(
     if http:
         served = served_at(settings.index.path, settings.docs.root_path, named=target.root is not None)
         url = (served or url_of(settings.mcp.host, settings.mcp.port)) + settings.mcp.endpoint
-    command = connect.bridge_command(settings.config_file, target.root, target.index)
+    command = connect.bridge_command(replace(target, config=settings.config_file).options())
     server = connect.Server(command, url, token=settings.security.token is not None, name=name)
     path = chosen.path(Path.home(), working_directory())
     text = connect.snippet(chosen, server)

@@ -33,7 +33,7 @@ _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def exit_code(error: LibrarianError) -> int:
-    """The exit code that tells a script whose turn it is."""
+    """The exit code of an error, by which a script knows who can mend it."""
     if isinstance(error, NotFound):
         return NOTHING_FOUND
     if isinstance(error, CallerError):
@@ -44,7 +44,7 @@ def exit_code(error: LibrarianError) -> int:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Does what the command line says and returns its exit code. Errors go to stderr; with `--json` to stdout too."""
+    """Do what the command line says and return its exit code. Errors go to stderr; with `--json` to stdout too."""
     try:
         if arguments[:1] == ["stdio"] and not {"--help", "-h"} & set(arguments):
             from ..daemon.stdio_bridge import main as bridge
@@ -52,18 +52,14 @@ def run(arguments: Sequence[str]) -> int:
             return bridge(list(arguments[1:]))
         from .search import app
 
-        app(args=list(arguments), prog_name="librarian")
+        code = app(args=list(arguments), prog_name="librarian", standalone_mode=False)
+        return code if isinstance(code, int) else 0
     except SystemExit as stop:
         if isinstance(stop.__context__, BrokenPipeError):  # typer makes it 1, which means that nothing was found
             return _unread()
-        if usage := getattr(stop.__context__, "format_message", None):  # typer has told it on stderr
-            command = getattr(getattr(stop.__context__, "ctx", None), "command_path", "librarian")
-            _tell(arguments, CallerError.code, usage(), f"See {command} --help.")
         return stop.code if isinstance(stop.code, int) else 0 if stop.code is None else CALLER
     except LibrarianError as error:
-        _tell(arguments, error.code, error.message, error.hint)
-        _say(f"{visible(str(error))}\n")
-        return exit_code(error)
+        return _failed(arguments, error.code, error.message, error.hint, exit_code(error))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -71,36 +67,41 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         if isinstance(error, OSError) and error.errno in (*_FULL, *_FORBIDDEN):
             return _refused(arguments, error)
-        return _bug(arguments)
-    return 0
+        if usage := getattr(error, "format_message", None):  # typer's, which isn't imported here
+            command = getattr(getattr(error, "ctx", None), "command_path", "librarian")
+            if not (message := usage().strip()):  # a group without a command, whose help is printed already
+                return CALLER
+            end = "" if message[-1] in ".?!)" else "."
+            return _failed(arguments, CallerError.code, message + end, f"See {command} --help.", CALLER)
+        _tell(arguments, "internal", "This is a bug in Librarian.", "Please report it with the lines on stderr.")
+        _say(f"{traceback.format_exc()}This is a bug in Librarian. Please report it with the lines above.\n")
+        return BUG
+
+
+def _failed(arguments: Sequence[str], code: str, message: str, hint: str, exit_code: int) -> int:
+    _tell(arguments, code, message, hint)
+    _say(f"{visible(f'{message} {hint}'.strip())}\n")
+    return exit_code
 
 
 def _tell(arguments: Sequence[str], code: str, message: str, hint: str) -> None:
-    """The error as REST gives it, for programs that read stdout."""
+    """With `--json`, print the error on stdout as REST gives it."""
     if "--json" in arguments:
         from .output import write_json
 
         write_json({"error": {"code": code, "message": message, "hint": hint}})
 
 
-def _bug(arguments: Sequence[str]) -> int:
-    _tell(arguments, "internal", "This is a bug in Librarian.", "Please report it with the lines on stderr.")
-    _say(f"{traceback.format_exc()}This is a bug in Librarian. Please report it with the lines above.\n")
-    return BUG
-
-
 def _refused(arguments: Sequence[str], error: OSError) -> int:
     full = error.errno in _FULL
     hint = "Free some space there." if full else "See that you may read and write there."
     message = f"{error.filename or 'The output'} can't be {'written' if full else 'used'}: {error.strerror}."
-    if error.filename is not None:  # else it is the output itself
-        _tell(arguments, SetupError.code, message, hint)
-    _say(f"{message} {hint}\n")
-    return SETUP
+    # without a file's name it is the output itself that fails
+    return _failed(arguments if error.filename is not None else (), SetupError.code, message, hint, SETUP)
 
 
 def _say(text: str) -> None:
-    """To stderr; where nobody reads it any more, the exit code still says what was wrong."""
+    """Write to stderr; if it is closed, the exit code still says what is wrong."""
     try:
         sys.stderr.write(text)
         sys.stderr.flush()
@@ -109,14 +110,14 @@ def _say(text: str) -> None:
 
 
 def _unread(stream: TextIO | None = None) -> int:
-    """Whoever read our output (`stream`, else stdout) has enough of it; what Python would still flush goes nowhere."""
+    """Discard what is left to flush: the reader of `stream` (stdout) has closed it. Returns the exit code 0."""
     with contextlib.suppress(OSError, ValueError):  # no real file
         os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())
     return 0
 
 
 def _can_write() -> None:
-    """Have streams take every character, and be there at all: a terminal may know ASCII alone, a caller close them."""
+    """Replace closed streams, and characters that the encoding of a stream doesn't have."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -138,7 +139,7 @@ def main() -> None:
     except OSError as error:
         _unread()
         code = _refused((), error)
-    if sys.argv[1:2] == ["serve"]:  # who stops a server waits for it
+    if sys.argv[1:2] == ["serve"]:  # it ends at once, without waiting for threads
         import_module("librarian.daemon.serve").leave(code)
     sys.exit(code)
 

@@ -13,6 +13,8 @@ from typing import Any, Self, TextIO
 from ..text.sanitizing import visible
 
 _BREAKS = re.compile("[\n\r\u2028\u2029]")
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*(?:\x1b\[[\d;]*m[ \t]*)*\n){2,}")
 _PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
 
 
@@ -51,34 +53,38 @@ class Page:
             return
         from rich.text import Text
 
-        self._indented(Text.assemble(*pairs), indent)
+        self._wrapped(Text.assemble(*pairs), indent)
 
-    def passage(self, text: str, highlights: Sequence[tuple[int, int]] = (), *, indent: int = 3) -> None:
-        """A passage of a document, its matches marked."""
+    def passage(
+        self, text: str, highlights: Sequence[tuple[int, int]] = (), *, indent: int = 3, markdown: bool = False
+    ) -> None:
+        """A passage of a document, its matches marked; on a terminal its Markdown is rendered."""
         text = visible(text)
         if self._rich is None:
             self._stream.writelines(f"{' ' * indent}{line}".rstrip() + "\n" for line in text.splitlines())
             return
         from rich.text import Text
 
-        styled = Text(text)
-        for start, end in highlights:
-            styled.stylize("bold yellow", start, end)
-        self._indented(styled, indent)
+        if markdown:
+            from rich.markdown import Markdown
 
-    def _indented(self, text: Any, indent: int) -> None:
-        from rich.padding import Padding
+            shown = Markdown(_FRONT_MATTER.sub("", text), code_theme="ansi_dark")
+            with self._rich.capture() as rendered:
+                self._rich.print(shown, width=self._rich.width - indent)
+            styled = Text.from_ansi(_BLANK_LINES.sub("\n\n", rendered.get()).strip("\n"))
+            styled.rstrip()
+            styled.highlight_words({text[start:end] for start, end in highlights}, "bold yellow")
+        else:
+            styled = Text(text)
+            for start, end in highlights:
+                styled.stylize("bold yellow", start, end)
+        self._wrapped(styled, indent)
 
-        self._rich.print(Padding(text, (0, 0, 0, indent), expand=False))
-
-    def markdown(self, text: str) -> None:
-        """A document in Markdown, rendered on a terminal."""
-        if self._rich is None:
-            self.passage(text, indent=0)
-            return
-        from rich.markdown import Markdown
-
-        self._rich.print(Markdown(visible(text)))
+    def _wrapped(self, text: Any, indent: int) -> None:
+        for line in text.wrap(self._rich, self._rich.width - indent):
+            line.rstrip()
+            line.pad_left(indent)
+            self._rich.print(line)
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Columns, numbers to the right."""

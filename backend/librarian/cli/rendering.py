@@ -9,64 +9,100 @@ from ..errors import counted
 from ..models import QUOTED_PATH
 from ..search.suggestions import no_mention
 from .output import Page
+from .wording import in_own_words
 
 COPIES = 3  #: other paths of equal text that are shown
+BEST = 5  #: results that are shown by default
+GRADES = {0.75: "Excellent", 0.5: "Good", 0.25: "Fair", 0.0: "Weak"}  #: of calibrated relevance, from the key on
+FAIR = 0.25
+MARKDOWN = (".md", ".markdown")
 Answer = Mapping[str, Any]
 
 
-def search(page: Page, answer: Answer, *, why: bool = False) -> None:
-    """Hits, best first: breadcrumb and score, place, snippet with its matches; then what was odd about the search."""
-    of = "email" if any("sender" in result for result in answer["results"]) else "document"
+def best(answer: Answer) -> list[Answer]:
+    """The results that are shown by default: at most five, of at least Fair relevance."""
+    return [one for one in answer["results"] if _is_fair(answer, one)][:BEST]
+
+
+def _is_fair(answer: Answer, result: Answer) -> bool:
+    score = result.get("relevance_score")
+    return score is None or score >= FAIR or not _is_graded(answer)
+
+
+def _is_graded(answer: Answer) -> bool:
+    return bool(answer.get("calibrated", True)) and answer.get("semantic_weight") is None
+
+
+def search(page: Page, answer: Answer, *, why: bool = False, everything: bool = True, folder: str = "") -> None:
+    """Results, best first: headings and relevance, place, snippet with its matches; then what is noteworthy.
+
+    Without `everything` the `best` are shown, or if there are none, where the nearest lie.
+    """
+    results = answer["results"]
+    of = "email" if any("sender" in result for result in results) else "document"
     if missing := no_mention(answer.get("not_mentioned") or (), answer.get("not_mentioned_in") or "", of=of):
         page.line((missing, "bold"))
         page.line()
-    for result in answer["results"]:
-        _heading(page, result)
-        page.passage(result["snippet"], [(start, end) for start, end in result.get("highlights") or ()])
-        for one in result.get("more") or ():
-            heading = f": {one['heading']}" if one.get("heading") else ""
-            size = counted(one["tokens"], "token")
-            page.line((f"lines {one['line_start']}-{one['line_end']} ({size}){heading}", "dim"), indent=3)
-        others = result.get("also_in") or ()
-        for other in others[:COPIES]:
-            page.line(("also in ", "dim"), other, indent=3)
-        if len(others) > COPIES:
-            page.line((f"also in {len(others) - COPIES} more (--json lists them)", "dim"), indent=3)
-        if why:
-            for reason in result.get("why") or ():
-                _why(page, reason)
+    place = f" in {folder}" if folder else ""
+    shown = results if everything else best(answer)
+    if not results:
+        page.line(("Nothing on this page." if answer["total"] else f"Nothing found{place}.", "bold"))
+    elif not shown or answer.get("answerable") == "unlikely":
+        page.line((f"Probably nothing{place} answers this. The nearest:", "bold"))
         page.line()
-    if not answer["results"]:
-        page.line(("Nothing on this page." if answer["total"] else "Nothing found.", "bold"))
+    for result in shown or results[:COPIES]:
+        _heading(page, result, graded=_is_graded(answer))
+        if shown:
+            _body(page, result, why=why)
+            page.line()
+    if results and not shown:
+        page.line()
     for suggestion in answer.get("suggestions") or ():
-        page.line(suggestion["text"], indent=3)
+        page.line(in_own_words(suggestion["text"]), indent=3)
     rewritten = answer.get("rewritten") or {}
     if rewritten.get("search_terms") and rewritten["source"] != "spelling":  # which the suggestions tell
         page.line(f"Also searched for: {rewritten['search_terms']} ({rewritten['source']})", indent=3)
-    if weak := answer.get("weak_hidden"):
-        page.line((f"{counted(weak, 'hardly relevant result')} left out: --include-weak", "dim"), indent=3)
     for note in answer.get("notes") or ():
-        page.line(note, indent=3)
-    page.line((_search_summary(answer), "dim"))
+        page.line(in_own_words(note), indent=3)
+    page.line((_search_summary(answer, len(shown), everything=everything), "dim"))
     degraded(page, answer)
 
 
-def _heading(page: Page, result: Answer) -> None:
+def _heading(page: Page, result: Answer, *, graded: bool) -> None:
     crumbs = [result["title"], *(part for part in result.get("heading_path") or () if part != result["title"])]
     parts: list[str | tuple[str, str]] = [f"{result['rank']}. "]
     if "sender" in result:
         crumbs = [result["subject"] or "(no subject)"]
         quoted = "quoted by " if tuple(result.get("heading_path", ())[:1]) == QUOTED_PATH else ""
         parts = [*parts, quoted, (result["sender"], "cyan"), f"  {(result.get('date') or '')[:10]}  "]
-    score = "" if result.get("relevance_score") is None else f"  {result['relevance_score']:.2f}"
+    score = ""
+    if (relevance := result.get("relevance_score")) is not None:
+        grade = next(word for least, word in GRADES.items() if relevance >= least) if graded else "relevance"
+        score = f"  {grade} {relevance:.2f}"
     page.line(*parts, (" › ".join(crumbs), "bold"), (score, "green"))
     place = f"{result['file_path']}:{result['line_start']}-{result['line_end']}"
     page_number = f"  page {result['page']}" if result.get("page") else ""
-    part = ""
+    part = f"  thread {result['thread_id']}" if "sender" in result else ""
     if lines := result.get("section_lines"):
         part = f"  of {lines[0]}-{lines[1]}, {counted(result['tokens'], 'token')}"
     stale = ("  stale: changed since", "red") if result.get("stale") else ""
     page.line((place, "blue"), page_number, (part, "dim"), stale, indent=3)
+
+
+def _body(page: Page, result: Answer, *, why: bool) -> None:
+    highlights = [(start, end) for start, end in result.get("highlights") or ()]
+    page.passage(result["snippet"], highlights, markdown=result["file_path"].lower().endswith(MARKDOWN))
+    for one in result.get("more") or ():
+        heading = f": {one['heading']}" if one.get("heading") else ""
+        size = counted(one["tokens"], "token")
+        page.line((f"lines {one['line_start']}-{one['line_end']} ({size}){heading}", "dim"), indent=3)
+    others = result.get("also_in") or ()
+    for other in others[:COPIES]:
+        page.line(("also in ", "dim"), other, indent=3)
+    if len(others) > COPIES:
+        page.line((f"also in {len(others) - COPIES} more (--json lists them)", "dim"), indent=3)
+    for reason in (result.get("why") or ()) if why else ():
+        _why(page, reason)
 
 
 def _why(page: Page, reason: Answer) -> None:
@@ -76,14 +112,21 @@ def _why(page: Page, reason: Answer) -> None:
     page.line((f"{reason['source']:<20} {rank:<9} {raw:<12} {points}", "dim"), indent=5)
 
 
-def _search_summary(answer: Answer) -> str:
-    shown, total, mode, asked = len(answer["results"]), answer["total"], answer["mode"], answer["requested_mode"]
-    how = mode if mode == asked else f"{mode} (asked: {asked})"
-    more = f" · more with --offset {answer['next_offset']}" if answer.get("next_offset") is not None else ""
-    doubt = " · the answer may not be here" if answer.get("answerable") == "unlikely" else ""
-    doubt += "" if answer.get("calibrated", True) else " · relevance isn't calibrated yet"
-    best = "the best " if answer.get("capped") else ""
-    return f"{shown} of {best}{total} · {how} · {answer['took_ms']:.0f} ms{more}{doubt}"
+def _search_summary(answer: Answer, shown: int, *, everything: bool) -> str:
+    total, weak, mode, asked = answer["total"], answer.get("weak_hidden") or 0, answer["mode"], answer["requested_mode"]
+    capped = bool(answer.get("capped"))
+    if everything:
+        parts = [f"{shown} of {'the best ' * capped}{total}"]
+        parts += [f"{counted(weak, 'hardly relevant result')} left out: --all"] * bool(weak)
+    else:
+        rest = total - shown + weak
+        parts = [counted(shown, "result")] * bool(shown)
+        parts += [f"{rest}{'+' * capped} {'weaker' if shown else 'weak'}: --all"] * (rest > 0)
+    parts += [mode if mode == asked else f"{mode} (asked: {asked})", f"{answer['took_ms']:.0f} ms"]
+    if everything and answer.get("next_offset") is not None:
+        parts.append(f"more with --offset {answer['next_offset']}")
+    parts += [] if answer.get("calibrated", True) else ["relevance isn't calibrated yet"]
+    return " · ".join(parts)
 
 
 def degraded(page: Page, answer: Answer) -> None:
@@ -100,14 +143,14 @@ def document(page: Page, answer: Answer) -> None:
         if mail := answer.get("email"):
             _mail_head(page, mail)
         page.line()
-    if answer["file_path"].lower().endswith((".md", ".markdown")):
-        page.markdown(answer["content"])
+    if answer["file_path"].lower().endswith(MARKDOWN):
+        page.passage(answer["content"], indent=0, markdown=True)
     else:
         page.passage(answer["content"], indent=0)
     if missing := answer.get("missing_section"):
         page.line((f"… no section {missing!r}: this is the document", "red"))
     for note in answer.get("notes") or ():
-        page.line((f"… {note}", "dim"))
+        page.line((f"… {in_own_words(note)}", "dim"))
     if answer.get("stale"):
         page.line(("… stale: the file has changed since it was read", "red"))
     if answer.get("next_column"):
@@ -215,8 +258,8 @@ def progress_line(progress: Answer) -> str:
     return f"{phase}: {chunks if phase == 'embedding' else files}, {rate:.0f}/s{left}"
 
 
-def refresh(page: Page, answer: Answer) -> None:
-    """What an index run did."""
+def refresh(page: Page, answer: Answer, *, folder: str = "") -> None:
+    """What an index run of a folder did."""
     words = ("added", "changed", "removed", "moved", "unchanged")
     page.line(", ".join(f"{answer[word]} {word}" for word in words))
     took = f"{answer['took_ms'] / 1000:.1f} s"
@@ -234,7 +277,7 @@ def refresh(page: Page, answer: Answer) -> None:
             page.line(("note: ", "dim"), note)
     held = answer["documents"] or answer.get("emails")
     if not (held or answer["skipped"]["total"] or answer.get("failed") or reasons):
-        page.line(("note: ", "dim"), "no file to index was found; `librarian doctor` names the folder that is read")
+        page.line(("note: ", "dim"), f"no file to index was found in {folder or 'the folder'}")
 
 
 def check(page: Page, answer: Answer) -> None:

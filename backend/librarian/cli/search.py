@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from functools import partial
 from typing import Annotated, Any, get_args
 
 import typer
 
+from ..daemon import address
 from ..errors import NOTHING_FOUND, CallerError
 from ..models import Mode
 from . import crawl, index, rendering  # noqa: F401  (they add their commands)
@@ -16,46 +18,73 @@ from .application import ASK, Target, app
 __all__ = ["app"]
 
 
+def _option(help: str, *names: str, panel: str | None = None, **given: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=panel, **given)
+
+
+_filter = partial(_option, panel="Filters")
+_email = partial(_option, panel="Filters of emails")
+_rank = partial(_option, panel="Ranking")
+
+
+def _products(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Completes a product's name, if the library's daemon is running."""
+    target = Target(ctx.params.get("root"), ctx.params.get("index"), ctx.params.get("config"))
+    if address.read(target.places().index) is None:
+        return []
+    names = [one["name"] for one in target.ask("list_products", timeout=2.0)["products"]]
+    return [name for name in names if name.startswith(incomplete)]
+
+
 @app.command(takes_query=True, example="librarian search 'rolling update' --product kubernetes --why", panel=ASK)
 def search(
     target: Target,
     question: Annotated[
         list[str] | None,
-        typer.Argument(help='The question. "quoted words" must occur (quote them for the shell), -word excludes.'),
+        typer.Argument(help='The question; - reads it from stdin. A "quoted phrase" must occur, -word must not.'),
     ] = None,
-    emails: Annotated[bool, typer.Option("--emails", help="Search emails; by filters alone the newest first.")] = False,
-    mode: Annotated[
-        str | None,
-        typer.Option(
-            help="keyword, semantic, hybrid, rerank, hyde or auto.", autocompletion=lambda: list(get_args(Mode))
+    emails: Annotated[
+        bool, _option("Search emails. With filters but no question: the newest that match.", "--emails")
+    ] = False,
+    max_results: Annotated[
+        int | None,
+        _option(
+            "Number of results, 1 to 50. By default the best 5 that are at least Fair.",
+            "--max-results",
+            "-n",
+            "--limit",
         ),
     ] = None,
-    product: Annotated[str | None, typer.Option(help="Only this product.")] = None,
-    component: Annotated[str | None, typer.Option(help="Only this component.")] = None,
-    max_results: Annotated[int | None, typer.Option("--max-results", "-n", help="How many results, 1-50.")] = None,
-    offset: Annotated[int | None, typer.Option(help="Leave out so many results.")] = None,
-    semantic_weight: Annotated[float | None, typer.Option(help="0: words only, 1: meaning only.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Size of the answer at most, in tokens.")] = None,
-    file_types: Annotated[list[str] | None, typer.Option("--file-type", help="Such as .md; repeatable.")] = None,
-    doc_type: Annotated[str | None, typer.Option(help="api, guide, architecture, reference, readme ...")] = None,
-    tags: Annotated[list[str] | None, typer.Option("--tag", help="Any of these; repeatable.")] = None,
-    language: Annotated[str | None, typer.Option(help="ISO 639-1, such as en.")] = None,
-    after: Annotated[str | None, typer.Option(help="Changed or sent since, ISO 8601.")] = None,
-    before: Annotated[str | None, typer.Option(help="Changed or sent until, ISO 8601.")] = None,
-    max_per_document: Annotated[int | None, typer.Option(help="Passages of each document; 0: no limit.")] = None,
-    hypothetical_answer: Annotated[str | None, typer.Option(help="How an answer might read, for --mode hyde.")] = None,
-    context: Annotated[bool, typer.Option("--context", help="With --json: parent_context of each result.")] = False,
-    sender: Annotated[str | None, typer.Option(help="Emails: part of name or address.")] = None,
-    subject: Annotated[str | None, typer.Option(help="Emails: part of the subject.")] = None,
-    thread_id: Annotated[str | None, typer.Option("--thread", help="Emails: of this thread.")] = None,
-    attachments: Annotated[bool | None, typer.Option(help="Emails: with or without attachments.")] = None,
-    max_per_thread: Annotated[int | None, typer.Option(help="Emails: of one thread; 0: no limit.")] = None,
-    include_weak: Annotated[bool, typer.Option("--include-weak", help="Show hardly relevant results too.")] = False,
-    brief: Annotated[bool, typer.Option("--brief", help="A short snippet for each passage.")] = False,
-    why: Annotated[bool, typer.Option("--why", help="Show the reasons for each place.")] = False,
+    offset: Annotated[int | None, _option("Number of results to skip.")] = None,
+    everything: Annotated[bool, _option("Show weak results too.", "--all", "--include-weak")] = False,
+    brief: Annotated[bool, _option("Show short snippets.", "--brief")] = False,
+    why: Annotated[bool, _option("Show how each result was ranked.", "--why")] = False,
+    context: Annotated[bool, _option("With --json: add parent_context to each result.", "--context")] = False,
+    max_tokens: Annotated[int | None, _option("Maximum size of the answer in tokens.")] = None,
+    product: Annotated[str | None, _filter("Search only this product.", autocompletion=_products)] = None,
+    component: Annotated[str | None, _filter("Search only this component.")] = None,
+    file_types: Annotated[list[str] | None, _filter("A format such as .md; repeatable.", "--file-type")] = None,
+    doc_type: Annotated[str | None, _filter("A type such as api, guide, reference or readme.")] = None,
+    tags: Annotated[list[str] | None, _filter("A tag; repeat it to allow several.", "--tag")] = None,
+    language: Annotated[str | None, _filter("A language by its ISO 639-1 code, such as en.")] = None,
+    after: Annotated[
+        str | None, _filter("Changed or sent on or after this date (2026-03-01).", "--after", "--since")
+    ] = None,
+    before: Annotated[str | None, _filter("Changed or sent on or before this date.", "--before", "--until")] = None,
+    sender: Annotated[str | None, _email("Part of the sender's name or address.")] = None,
+    subject: Annotated[str | None, _email("Part of the subject.")] = None,
+    thread_id: Annotated[str | None, _email("Only this thread.", "--thread")] = None,
+    attachments: Annotated[bool | None, _email("With or without attachments.")] = None,
+    max_per_thread: Annotated[int | None, _email("Maximum results from one thread; 0: no limit.")] = None,
+    mode: Annotated[
+        str | None,
+        _rank("keyword, semantic, hybrid, rerank, hyde or auto.", autocompletion=lambda: list(get_args(Mode))),
+    ] = None,
+    semantic_weight: Annotated[float | None, _rank("0: rank by words only; 1: by meaning only.")] = None,
+    max_per_document: Annotated[int | None, _rank("Maximum passages of one document; 0: no limit.")] = None,
+    hypothetical_answer: Annotated[str | None, _rank("What an answer might say, for --mode hyde.")] = None,
 ) -> None:
-    """Ask a question and get the documents that answer it, with the sections that do. Exit code 1 where nothing is
-    found."""
+    """Search the library. Exit code 1 if nothing is found, or nothing that is likely to answer the question."""
     for_documents = {
         "--file-type": ("file_types", file_types),
         "--doc-type": ("doc_type", doc_type),
@@ -64,7 +93,6 @@ def search(
         "--max-per-document": ("max_per_document", max_per_document),
         "--hypothetical-answer": ("hypothetical_answer", hypothetical_answer),
         "--context": ("include_parent_context", context or None),
-        "--include-weak": ("include_weak", include_weak or None),
     }
     for_emails = {
         "--sender": ("sender", sender),
@@ -78,11 +106,13 @@ def search(
         hint = "Leave --emails out." if emails else "Add --emails."
         raise CallerError(f"{unsuitable[0]} is for {'documents' if emails else 'emails'}.", hint=hint)
     given: dict[str, Any] = {name: value for name, value in mine.values() if value not in (None, [])}
+    if everything and not emails:
+        given["include_weak"] = True
     date = "date" if emails else "modified"
     given |= {f"{date}_after": after, f"{date}_before": before}
     answer = target.ask(
         "search_emails" if emails else "search_documentation",
-        query=" ".join(question or ()),
+        query=sys.stdin.read() if question == ["-"] else " ".join(question or ()),
         mode=mode,
         product=product,
         component=component,
@@ -94,8 +124,11 @@ def search(
         explain=why or not target.as_json or None,  # on a page the matches are marked
         **given,
     )
-    target.write(answer, partial(rendering.search, why=why))
-    raise typer.Exit(0 if answer["results"] else NOTHING_FOUND)
+    everything = everything or max_results is not None or offset is not None
+    folder = "" if target.as_json else str(target.places().root)
+    target.write(answer, partial(rendering.search, why=why, everything=everything, folder=folder))
+    found = answer["results"] if everything or answer["answerable"] != "unlikely" else rendering.best(answer)
+    raise typer.Exit(0 if found else NOTHING_FOUND)
 
 
 @app.command(example="librarian show librarian/guide/installation.md --section 'Time and size'", panel=ASK)

@@ -303,8 +303,11 @@ def main(argv: Sequence[str] | None = None, *, program: Sequence[str] | None = N
     )
     for name, metavar in (("config", "FILE"), ("root", "DIR"), ("index", "DIR")):
         parser.add_argument(f"--{name}", metavar=metavar)
+    parser.add_argument("--layout", choices=("product/component", "flat"))
     try:
         given = parser.parse_args(argv)
+        if given.layout:
+            os.environ["DOCS_LAYOUT"] = given.layout  # a daemon that is started inherits it
         where = find(config=given.config, root=given.root, index=given.index)
         library = Library.at(where, root_given=given.root is not None)
         for note in where.notes:

@@ -32,6 +32,10 @@ SECRETS: Final = ("DATABASE_URL", "MCP_AUTH_TOKEN", "OPENAI_API_KEY", "QDRANT_UR
 Kind = Literal["named", "trusted", "user", "repository", "none"]
 
 
+class NoLibrary(SetupError):
+    """Nothing names a library."""
+
+
 class Configuration(NamedTuple):
     """The configuration file in use.
 
@@ -148,7 +152,7 @@ def index_by_root(
 def require_library(configuration: Configuration, index: Path, cwd: Path, *, named: bool) -> None:
     """Refuse to build an index that nobody asked for.
 
-    `named`: the documents or the index were named by command line or environment. Raises `SetupError` if nothing names
+    `named`: the documents or the index were named by command line or environment. Raises `NoLibrary` if nothing names
     a library, or if the only one is the manual that comes with the program, it has no index yet, and the user is
     elsewhere.
     """
@@ -157,9 +161,9 @@ def require_library(configuration: Configuration, index: Path, cwd: Path, *, nam
     own = user_config_folder() / NAMES[0]
     hint = f"Name the folder of documents with --root DIR, or write {own}. {configuration.notice()}".rstrip()
     if configuration.path is None:
-        raise SetupError("No library is configured.", hint=hint)
+        raise NoLibrary("No library is configured.", hint=hint)
     if not _is_inside(cwd, configuration.path.parent) and not index.exists():
-        raise SetupError("No library is configured here.", hint=hint)
+        raise NoLibrary("No library is configured here.", hint=hint)
 
 
 def which_library(configuration: Configuration, root: Path, cwd: Path, *, named: bool) -> str:

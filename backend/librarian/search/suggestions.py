@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # the command line reads this page without numpy
 MOST = 3  #: documents that are shown
 LONGEST = 80  #: characters of a query that are shown
 
-_TOOL = {"mails": "search_emails (--emails)", "documents": "search_documentation"}
+_TOOL = {"mails": "search_emails", "documents": "search_documentation"}
 _NAME_WORD = re.compile(r"[^\W_]{3,}")
 
 Suggestion = Mapping[str, object]

@@ -22,6 +22,7 @@ from mcp import Client, StdioServerParameters, types
 
 from librarian.api.mcp_transports import McpServer
 from librarian.cli import main
+from librarian.cli.wording import in_own_words
 from librarian.errors import CallerError
 from librarian.library import Librarian
 from librarian.schemas import TOOLSETS, ResponseModel
@@ -273,6 +274,8 @@ def test_every_mistake_has_one_sentence(place: Place, door: str) -> None:
         assert words in expected
         if door.startswith("rest") and tool == "search_documentation":  # one path for documents and mails, by `type`
             expected = expected.replace("It takes query,", "It takes type, query,")
+        if door == "command":
+            expected = in_own_words(expected)
         assert DOORS[door](place, tool, given) == expected, (tool, given)
 
 

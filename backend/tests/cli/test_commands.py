@@ -13,6 +13,7 @@ import errno
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -246,7 +247,7 @@ def run(*arguments: str) -> int:
                 "explain": True,
             },
             [
-                "1. Lending › How long  0.81",
+                "1. Lending › How long  Excellent 0.81",
                 "books/guide/a.md:3-5  page 7  stale",
                 "   Books are lent\n   for four weeks.",
             ],
@@ -268,10 +269,10 @@ def run(*arguments: str) -> int:
             ["ann@example.org  2026-01-02  Overdue"],
         ),
         (
-            "search --emails -has:attachment lent -networking --no-verify -n2 -- --json",
+            "search --emails -has:attachment lent -networking -n2 -- --json",
             "search_emails",
-            {"query": "-has:attachment lent -networking --no-verify --json", "max_results": 2, "explain": True},
-            ["ann@example.org  2026-01-02  Overdue"],
+            {"query": "-has:attachment lent -networking --json", "max_results": 2, "explain": True},
+            ["ann@example.org  2026-01-02  Overdue  Excellent 0.81", "books/guide/a.md:3-5  page 7  thread t1"],
         ),
         ("analyze -lent", "analyze_query", {"query": "-lent"}, []),
         (
@@ -284,13 +285,19 @@ def run(*arguments: str) -> int:
             "search lent",
             "search_documentation",
             {"query": "lent", "explain": True},
+            ["1 result · hybrid (asked: auto) · 4 ms"],
+        ),
+        (
+            "search lent --all --limit 1",
+            "search_documentation",
+            {"query": "lent", "explain": True, "include_weak": True, "max_results": 1},
             ["1 of the best 1 · hybrid (asked: auto) · 4 ms", "--offset 1"],
         ),
         (
             "search lent",
             "search_documentation",
             {"query": "lent", "explain": True},
-            ["also in", "degraded: embeddings: no model", "may not be here"],
+            ["also in", "degraded: embeddings: no model", "Probably nothing in "],
         ),
         (
             "show books/guide/a.md --section Lending --lines 3-4",
@@ -574,12 +581,13 @@ def test_an_index_that_is_not_in_order_ends_with_78(keeper: Keeper, capsys: pyte
         ("connect zzz", "Known: claude-desktop"),
         ("connect claude-desktop --http", "Leave --http out"),
         ("nope", "nope"),
-        ("search a --emial", "Use --emails"),
-        ("search a --max-result 3", "Use --max-results"),
-        ("analyze a --pth x", "Use --path"),
-        ("search a --limit 2", "Use --max-results, or put '--' before words with dashes."),
-        ("search a --top=5", "Use --max-results"),
-        ("search a --emails --since 2026-01-01", "Use --after"),
+        ("search a --emial", "No such option: --emial (Possible options: --all, --emails, --help)"),
+        ("search a --max-result 3", "--max-results"),
+        ("analyze a --pth x", "--path"),
+        ("search what does --dry-run do", "librarian search --help, or put '--' before the question"),
+        ("search --format=json tar", "No such option: --format"),
+        ("search tar -x", "No such option: -x"),
+        ("search a --layout deep", "--layout"),
         ("search a -n", "-n"),
         ("status --nope", "--nope"),
         ("search a -n many", "max-results"),
@@ -671,27 +679,172 @@ def test_a_question_needs_no_quotes(keeper: Keeper) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "query", "noted"),
+    ("words", "query"),
     [
-        (["what", "does", "--dry-run", "do"], "what does --dry-run do", "--dry-run: taken for a word"),
-        (["--format=json", "tar", "-x"], "--format=json tar -x", "--format, -x: taken"),
-        (["what", "is", "--limit"], "what is --limit", "--limit: taken"),
-        (["kubectl --dry-run --limit 2"], "kubectl --dry-run --limit 2", ""),
-        (["--dry-run of kubectl"], "--dry-run of kubectl", ""),
-        (["--", "--limit", "2"], "--limit 2", ""),
-        (["cards", "-lent"], "cards -lent", ""),
+        (["kubectl --dry-run --limit 2"], "kubectl --dry-run --limit 2"),
+        (["--dry-run of kubectl"], "--dry-run of kubectl"),
+        (["--", "--limit", "2"], "--limit 2"),
+        (["cards", "-lent"], "cards -lent"),
+        (["cards", "-x509"], "cards -x509"),
     ],
 )
-def test_an_option_that_is_none_is_searched_for_and_said_so(
-    words: list[str], query: str, noted: str, keeper: Keeper, capsys: pytest.CaptureFixture[str]
+def test_words_with_dashes_that_are_no_options_are_searched_for(
+    words: list[str], query: str, keeper: Keeper, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("search", "--json", *words) == 0
     assert keeper.calls[0][2] == {"query": query}
-    captured = capsys.readouterr()
-    assert json.loads(captured.out)["results"]
-    assert noted in captured.err
-    assert ("librarian search --help" in captured.err) is bool(noted)
-    assert ("Put '--' before" in captured.err) is bool(noted)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_value_may_begin_with_a_dash(keeper: Keeper) -> None:
+    assert run("search", "a", "--emails", "--subject", "-old", "--offset", "-3") == 0
+    assert keeper.calls[0][2]["subject_contains"] == "-old"
+    assert keeper.calls[0][2]["offset"] == -3
+
+
+def test_a_dash_reads_the_question_from_stdin(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("how long is a\nbook lent?\n"))
+    assert run("search", "-") == 0
+    assert keeper.calls[0][2]["query"] == "how long is a\nbook lent?\n"
+
+
+def scored(*scores: float) -> list[dict[str, Any]]:
+    return [result(rank=rank, title=f"Page {rank}", relevance_score=score) for rank, score in enumerate(scores, 1)]
+
+
+def test_five_results_that_are_at_least_fair_are_shown_and_the_others_counted(
+    keeper: Keeper, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = {"results": scored(0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.1), "total": 12, "weak_hidden": 3, "capped": False}
+    keeper.changes["search_documentation"] = found | {"answerable": "yes"}
+    assert run("search", "lent") == 0
+    out = capsys.readouterr().out
+    assert "5. Page 5" in out
+    assert "6. Page 6" not in out
+    assert "5 results · 10 weaker: --all · " in out
+    for options in (["--all"], ["-n", "7"], ["--offset", "0"]):
+        assert run("search", "lent", *options) == 0
+        assert "7. Page 7 › Lending › How long  Weak 0.10" in capsys.readouterr().out
+
+
+def test_where_nothing_is_likely_to_answer_the_nearest_places_are_named(
+    keeper: Keeper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keeper.changes["search_documentation"] = {"results": scored(0.2, 0.1, 0.1, 0.0), "total": 4, "capped": False}
+    assert run("search", "lent") == 1
+    out = capsys.readouterr().out
+    assert out.startswith(f"Probably nothing in {tmp_path / 'docs'} answers this. The nearest:\n\n1. Page 1 ")
+    assert "Books are lent" not in out
+    assert "4. Page 4" not in out
+    assert "\n4 weak: --all · " in out
+    assert run("search", "lent", "--json") == 1
+    assert run("search", "lent", "--all") == 0
+    keeper.changes["search_documentation"]["answerable"] = "unknown"
+    assert run("search", "lent") == 0
+
+
+def test_relevance_that_is_not_calibrated_hides_nothing(keeper: Keeper, capsys: pytest.CaptureFixture[str]) -> None:
+    for reason in ({"calibrated": False}, {"semantic_weight": 0.5}):
+        keeper.changes["search_documentation"] = {"results": scored(0.1), "answerable": "yes"} | reason
+        assert run("search", "lent") == 0
+        assert "How long  relevance 0.10" in capsys.readouterr().out
+
+
+def test_nothing_found_names_the_folder(keeper: Keeper, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keeper.changes["search_documentation"] = {"results": [], "total": 0}
+    assert run("search", "lent") == 1
+    assert f"Nothing found in {tmp_path / 'docs'}.\n" in capsys.readouterr().out
+
+
+def test_a_root_that_is_not_there_is_refused(keeper: Keeper, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("search", "lent", "--root", "dcos") == 2
+    assert "--root is 'dcos', and there is no such folder." in capsys.readouterr().err
+    assert keeper.calls == []
+
+
+def test_results_on_a_terminal_have_a_blank_line_between_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    screen = Terminal()
+    rendering.search(Page(screen), answer(scored(0.9, 0.8), total=2, answerable="yes"))
+    plain = [re.sub("\x1b.*?m", "", line) for line in screen.getvalue().split("\n")]
+    second = next(number for number, line in enumerate(plain) if line.startswith("2. "))
+    assert plain[second - 1] == ""
+    assert plain[second - 2].strip()
+    assert not any(line.endswith(" ") for line in plain)
+
+
+def test_markdown_in_a_passage_is_rendered_on_a_terminal_with_its_matches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    screen = Terminal()
+    table = "## Codes\n\n| Code | Meaning |\n|---|---|\n| **401** | no token |"
+    found = result(snippet=table, highlights=[(table.index("token"), len(table) - 2)])
+    rendering.search(Page(screen), answer([found]))
+    assert "|" not in screen.getvalue()
+    assert "**" not in screen.getvalue()
+    assert "##" not in screen.getvalue()
+    assert "\x1b[1;33mtoken\x1b[0m" in screen.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("message", "hint", "said"),
+    [
+        ("No product 'list_products'.", "Use list_products.", "No product 'list_products'. Use `librarian products`."),
+        ("max_results is 0; it must be 1 or more.", "", "--max-results is 0; it must be 1 or more."),
+        ("modified_after 'x' is not a date.", "", "--after 'x' is not a date."),
+        ("mode 'x' is unknown.", "In this mode nothing helps.", "--mode 'x' is unknown. In this mode nothing helps."),
+        ("query is empty.", "A query isn't here; don't ask.", "The question is empty. A query isn't here; don't ask."),
+    ],
+)
+def test_errors_are_in_the_words_of_the_command_line(
+    message: str, hint: str, said: str, keeper: Keeper, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keeper.error = CallerError(message, hint=hint)
+    assert run("search", "x") == 2
+    assert capsys.readouterr().err == f"{said}\n"
+    keeper.error = CallerError(message, hint=hint)
+    assert run("search", "x", "--json") == 2
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert f"{error['message']} {error['hint']}".strip() == said
+
+
+def test_suggestions_are_in_the_words_of_the_command_line(keeper: Keeper, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = ["Search with mode=hybrid: exact words count there too.", "Ask with include_weak=true.", "Drop product: 3."]
+    suggestions = [{"kind": "mode", "value": "x", "text": text} for text in texts]
+    keeper.changes["search_documentation"] = {"results": [], "total": 0, "suggestions": suggestions}
+    run("search", "lent")
+    out = capsys.readouterr().out
+    assert "   Search with --mode hybrid: exact words" in out
+    assert "   Ask with --all.\n   Drop --product: 3.\n" in out
+
+
+@pytest.mark.parametrize(("typed", "code"), [("y", 0), ("n", 78)])
+def test_a_question_is_asked_before_an_unconfigured_folder_is_indexed(
+    typed: str,
+    code: int,
+    keeper: Keeper,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.delenv("CONFIG_FILE")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path / "docs")
+    assert run("search", "lent") == 78, "nobody can be asked"
+    monkeypatch.setattr(sys, "stdin", Terminal(f"{typed}\n"))
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert run("search", "lent", "--json") == 78, "a program reads the answer"
+    assert keeper.calls == []
+    assert run("search", "lent") == code
+    assert f"Index the documents in {tmp_path / 'docs'}?" in sys.stderr.getvalue()  # type: ignore[attr-defined]
+    assert [call[0].parent for call in keeper.calls] == [tmp_path / "data" / "librarian" / "indexes"] * (typed == "y")
+
+
+def test_the_layout_reaches_the_process_that_reads_the_folder(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCS_LAYOUT", "")
+    assert run("search", "lent", "--layout", "flat") == 0
+    assert os.environ["DOCS_LAYOUT"] == "flat"
 
 
 def test_the_program_says_its_version_and_flags_stand_alone(capsys: pytest.CaptureFixture[str]) -> None:
@@ -834,7 +987,7 @@ def test_one_of_a_kind_is_not_told_as_several() -> None:
     assert "1 document, 1 passage, 2 vectors" in out.getvalue()
 
 
-@pytest.mark.parametrize(("score", "line"), [(0.81, "Overdue  0.81\n"), (None, "Overdue\n")])
+@pytest.mark.parametrize(("score", "line"), [(0.81, "Overdue  Excellent 0.81\n"), (None, "Overdue\n")])
 def test_mails_that_filters_alone_chose_show_no_score(score: float | None, line: str) -> None:
     out = io.StringIO()
     rendering.search(Page(out), answer([result(**MAIL, relevance_score=score)]))

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from librarian.cli import connect, main
+from librarian.cli.application import Target
 from librarian.cli.connect import configured
 from librarian.errors import SetupError
 
@@ -57,7 +58,8 @@ def test_claude_desktop_gets_a_command() -> None:
 
 def test_the_relay_command_has_absolute_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    command = connect.bridge_command(Path("config.json"), None, Path("~/cards"))
+    target = Target(config=Path("config.json"), index=Path("~/cards"), layout="flat")
+    command = connect.bridge_command(target.options())
     assert os.path.isabs(command[0])
     assert command[command.index("stdio") :] == [
         "stdio",
@@ -65,6 +67,8 @@ def test_the_relay_command_has_absolute_paths(tmp_path: Path, monkeypatch: pytes
         str(tmp_path / "config.json"),
         "--index",
         str(Path.home() / "cards"),
+        "--layout",
+        "flat",
     ]
 
 

@@ -344,7 +344,7 @@ def test_serve_over_stdio_is_a_relay_and_opens_no_port(
     assert captured.out == ""
     assert "max_text_length" in captured.err
     assert "--port having no effect" in captured.err
-    assert (house.served, asked) == ([], [["--root", "docs", "--index", "ix"]])
+    assert (house.served, asked) == ([], [["--root", str(house.folder / "docs"), "--index", str(house.folder / "ix")]])
 
 
 def test_serve_refuses_to_be_reached_without_a_token(

@@ -168,6 +168,7 @@ def test_a_setting_that_nobody_gives_comes_from_the_default(load: Load) -> None:
 
 SAMPLES: dict[str, tuple[str, object]] = {
     "DOCS_ROOT_PATH": ("papers", None),
+    "DOCS_LAYOUT": ("flat", "flat"),
     "INDEX_PATH": ("cards", None),
     "MCP_HOST": ("::1", "::1"),
     "MCP_PORT": ("3005", 3005),
