@@ -255,11 +255,7 @@ class _Search(RequestModel):
     component: Text | None = Field(default=None, description="Only this component (list_components)")
     max_results: Positive | None = Field(default=None, json_schema_extra=_results())
     offset: Natural = Field(default=0, description="next_offset of the page before")
-    mode: ModeName | None = Field(
-        default=None,
-        description="Leave out for the library's default",
-        validation_alias=AliasChoices("mode", "search_mode"),
-    )
+    mode: ModeName | None = Field(default=None, validation_alias=AliasChoices("mode", "search_mode"))
     semantic_weight: Fraction | None = Field(
         default=None,
         description="0 = words only, 1 = meaning only",
@@ -274,9 +270,11 @@ class _Search(RequestModel):
 
 
 class SearchRequest(_Search):
-    """Find the pages of the indexed documentation that answer a question, best first, with the sections that answer,
-    lines to cite, and further passages. Ask in plain words or with exact identifiers; read on with get_document and
-    the same query."""
+    """Search the documentation and find the passages that answer a question: manuals, guides, handbooks, wiki pages,
+    runbooks, articles and other internal docs (Markdown, PDF, Word). Use it first when the answer may be in the docs:
+    how to install, set up, configure or fix a product, what a term, setting or error means, where it is explained.
+    Pass the question in plain words, or an exact name. Returns the best documents with text to quote and its
+    reference, path:lines."""
 
     query: Question = Field(description='The question. "quoted words" must occur, -word excludes', kw_only=False)
     file_types: FileTypes = Field(default=(), description='Such as [".md", ".pdf"]')
@@ -284,8 +282,8 @@ class SearchRequest(_Search):
     doc_type: DocTypeName | None = None
     tags: Strings = Field(default=(), description="Any of these")
     language: Language | None = Field(default=None, description="ISO 639-1, such as en")
-    modified_after: From | None = Field(default=None, description="ISO 8601, inclusive")
-    modified_before: Until | None = Field(default=None, description="ISO 8601, inclusive")
+    modified_after: From | None = Field(default=None, description="ISO 8601")
+    modified_before: Until | None = Field(default=None, description="ISO 8601")
     max_per_document: Natural | None = Field(default=None, description="Passages of each, 0 = no limit")
     hypothetical_answer: Text | None = Field(
         default=None, description="A passage as the answer might read, for mode hyde"
@@ -300,16 +298,17 @@ class SearchRequest(_Search):
 
 
 class EmailSearchRequest(_Search):
-    """Find indexed emails by question, sender, subject, date or thread. Without a query: the newest that pass the
-    filters."""
+    """Search the mailbox: emails of an inbox, archive or mailing list, by topic, sender, subject or date, with or
+    without attachments. Use it to look up who wrote, asked, answered, announced, agreed or decided something by mail,
+    and when. Without query it gives the most recent messages. Returns mails with sender, date, text and thread_id."""
 
     query: OptionalQuestion = Field(default="", description="The question; may be empty with a filter", kw_only=False)
     sender: Line | None = Field(default=None, description="Part of name or address")
     thread_id: Text | None = None
     subject_contains: Line | None = None
     has_attachments: Flag | None = None
-    date_after: From | None = Field(default=None, description="ISO 8601, inclusive")
-    date_before: Until | None = Field(default=None, description="ISO 8601, inclusive")
+    date_after: From | None = Field(default=None, description="ISO 8601")
+    date_before: Until | None = Field(default=None, description="ISO 8601")
     max_per_thread: Natural = Field(default=1, description="0 = no limit")
     explain: Flag = Field(
         default=False, description="Add why, highlights and scores of each source", json_schema_extra=_PEOPLE
@@ -317,7 +316,8 @@ class EmailSearchRequest(_Search):
 
 
 class ThreadRequest(RequestModel):
-    """A conversation, oldest mail first, quotes folded. Goes on at next_offset."""
+    """Read one conversation from its first message on, by the thread_id that search_emails gives. A long one continues
+    at next_offset."""
 
     thread_id: RequiredText = Field(description="thread_id of a result of search_emails", kw_only=False)
     offset: Natural = 0
@@ -325,8 +325,10 @@ class ThreadRequest(RequestModel):
 
 
 class DocumentRequest(RequestModel):
-    """The text of an indexed document: with query the sections that answer it, else by section or by lines. A long one
-    comes as outline with its beginning. Goes on at next_line if truncated."""
+    """Open a document and read its content: the full page or file, a section or chapter, some lines, or with query
+    only the parts that answer it. Use it to view the text around a citation or search hit, to show a file by its path,
+    and to continue where text was truncated (next_line). Pass path, such as guide/setup.md or guide/setup.md:9-11.
+    Returns the text; of a long document its outline first."""
 
     path: DocumentPath = Field(description="file_path, id or uri of a result, or path:10-20", kw_only=False)
     query: OptionalQuestion = Field(default="", description="The question: its answer in this document")
@@ -353,11 +355,14 @@ class DocumentRequest(RequestModel):
 
 
 class ProductsRequest(RequestModel):
-    """The products that the library holds; mails count as documents."""
+    """Overview of what this library covers: lists the products, systems, projects and software that have documentation
+    in the knowledge base, and how many documents each has. Use it to see which topics and collections are available to
+    ask about, and for names to narrow a search to one product. Takes no arguments."""
 
 
 class StatusRequest(RequestModel):
-    """What is indexed, how far indexing is, what failed or was skipped and why, which models answer."""
+    """For diagnosis: whether the index is complete, how far indexing is, which files failed or were skipped and why,
+    which models run."""
 
 
 class HealthRequest(RequestModel):
@@ -365,11 +370,11 @@ class HealthRequest(RequestModel):
 
 
 class ClearCacheRequest(RequestModel):
-    """Forget cached answers; the index is untouched."""
+    """For diagnosis: forget cached answers. The index stays as it is."""
 
 
 class ComponentsRequest(RequestModel):
-    """The components of a product, with their number of documents."""
+    """The components of one product, with document counts: names for the component argument of a search."""
 
     product: RequiredText = Field(description="A name from list_products", kw_only=False)
 
@@ -383,7 +388,8 @@ class FacetsRequest(RequestModel):
 
 
 class AnalyzeRequest(RequestModel):
-    """How a question is understood and which mode suits it; with path, why that document is not found for it."""
+    """For diagnosis: how the search understands a question and which mode suits it; with path, why it misses that
+    file."""
 
     query: Question = Field(description="The question", kw_only=False)
     path: DocumentPath | None = Field(default=None, description="A document that ought to be found")
@@ -1292,21 +1298,32 @@ def input_schema(
             own |= {"minimum": 1, "maximum": limits.maximum, "default": min(default, limits.maximum)}
         if own.get("maximum") == MAX_NUMBER:
             del own["maximum"]
+        if for_models:  # what a wrong value is refused for anyway, in better words
+            own.pop("minLength", None)
+            if "maximum" not in own:
+                own.pop("minimum", None)
+            if own.get("default") in (False, 0):
+                del own["default"]
         if own.get("maxLength") == MAX_TEXT_LENGTH:
             del own["maxLength"]
     return {**found, "additionalProperties": False}
 
 
 @lru_cache(128)
-def output_schema(model: type[ResponseModel]) -> dict[str, Any]:
-    """What `model` serializes to, as compact JSON Schema: everything the full schema accepts fits this one."""
+def output_schema(model: type[ResponseModel], optional: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """What `model` serializes to, as compact JSON Schema, where null fields and `optional` ones may be left out."""
     schema = model.model_json_schema(mode="serialization")
-    found: dict[str, Any] = _compact(schema, schema.get("$defs", {}), nulls=not model.sparse, output=True)
-    return {**found, "required": schema.get("required", [])}
+    found: dict[str, Any] = _compact(schema, schema.get("$defs", {}), output=True)
+    required = [
+        name
+        for name in schema.get("required", [])
+        if name not in optional and found["properties"][name].get("type") not in ("array", "string")
+    ]
+    return {**found, "required": required}
 
 
-def _compact(schema: Any, definitions: Mapping[str, Any], *, nulls: bool = False, output: bool = False) -> Any:
-    """A schema without titles and null unions; with `nulls` a type may be a list with null in it.
+def _compact(schema: Any, definitions: Mapping[str, Any], *, output: bool = False) -> Any:
+    """A schema without titles and null unions.
 
     In an `output` schema what is used several times stays a reference, and defaults are left out.
     """
@@ -1324,10 +1341,7 @@ def _compact(schema: Any, definitions: Mapping[str, Any], *, nulls: bool = False
             return compact({**definitions[node["$ref"].rpartition("/")[2]], **_without(node, "$ref")})
         if "anyOf" in node:
             (other,) = (each for each in node["anyOf"] if each != {"type": "null"})
-            one = compact({**other, **_without(node, "anyOf")})
-            if not nulls:
-                return one
-            return one | ({"enum": [*one["enum"], None]} if "enum" in one else {"type": [one["type"], "null"]})
+            return compact({**other, **_without(node, "anyOf")})
         if "prefixItems" in node:  # a pair such as [start, end]
             count = len(node["prefixItems"])
             return {"type": "array", "items": compact(node["prefixItems"][0]), "minItems": count, "maxItems": count}

@@ -157,6 +157,15 @@ class LibraryHandle:
         finally:
             DEADLINE.reset(token)
 
+    def products(self) -> list[str]:
+        """Names of the products; none while the library is being opened or where they can't be read."""
+        if self._library is None:
+            return []
+        try:
+            return [item.name for item in self._library.list_products().products]
+        except LibrarianError:
+            return []
+
     def instructions(self) -> str:
         """The library's, and before it is open those of the last start; a first start waits. Never raises."""
         if not self._done.is_set() and (stored := self._last()):

@@ -41,9 +41,10 @@ from ..schemas import (
 )
 from ..text.sanitizing import escaped, inline, visible, wrap_untrusted
 from .library_handle import Calls, LibraryHandle
-from .model_text import cleaned, remarks, render, rest_of
+from .model_text import ON_REQUEST, cleaned, remarks, render, rest_of, structured
 from .prompts import COMPLETED, PROMPTS, fill
 from .request_sanitizing import coerce_arguments
+from .rest import OBSERVED
 
 TEMPLATE = SCHEME + "{+path}"
 LONGEST = 1_000_000  #: characters; hosts end a connection over frames of 8 MiB
@@ -106,6 +107,8 @@ def no_cursor(cursor: str) -> CallerError:
     )
 
 
+MOST_PRODUCTS = 30  #: that schemas name
+_REPEATED = 150  #: characters of products' names that several tools' schemas repeat
 MOST_LINKS = 10  #: each costs the client some 200 bytes and the server some 9 µs
 
 
@@ -116,6 +119,7 @@ class ToolAnswer:
     text: str
     structured: dict[str, Any]
     links: tuple[dict[str, Any], ...] = ()  #: `ResourceLink`s as JSON has them
+    observed: dict[str, Any] = field(default_factory=dict)  #: what `metrics` counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,24 +152,17 @@ def _tool(handle: LibraryHandle, operation: Operation, limits: ResultLimits) -> 
         response = handle.call(operation.name, arguments)
         assert isinstance(response, ResponseModel)
         response = cleaned(response)
-        return ToolAnswer(render(response), response.as_fields(exclude=_details(response)), links_of(response))
+        return ToolAnswer(render(response), structured(response), links_of(response), response.as_fields(OBSERVED))
 
     return Tool(
         name=operation.name,
         title=operation.title,
         description=operation.description,
         input_schema=input_schema(operation.request, limits),
-        output_schema=output_schema(operation.response) if operation.response else None,
+        output_schema=output_schema(operation.response, ON_REQUEST) if operation.response else None,
         call=call,
         read_only=operation.read_only,
     )
-
-
-def _details(answer: ResponseModel) -> dict[str, Any] | None:
-    """Fields of results that a model has no use for, unless it has asked for reasons: they cost it a tenth more."""
-    if not isinstance(answer, SearchResponse | EmailSearchResponse) or any(item.why for item in answer.results):
-        return None
-    return {"results": {"__all__": {"file_name", "summary", "match_type", "language"}}}
 
 
 def links_of(answer: ResponseModel) -> tuple[dict[str, Any], ...]:
@@ -190,6 +187,23 @@ def links_of(answer: ResponseModel) -> tuple[dict[str, Any], ...]:
         }
         for item in list(found.values())[:MOST_LINKS]
     )
+
+
+def with_products(tool: Tool, products: Sequence[str]) -> dict[str, Any]:
+    """The input schema, whose `product`, if it has one, is one of these where they are at most `MOST_PRODUCTS`.
+
+    Many long names are listed for the main search only, so that the list of tools stays short.
+    """
+    schema: dict[str, Any] = dict(tool.input_schema)
+    names = [visible(name) for name in products]
+    repeated = tool.name != "search_documentation"
+    if (
+        "product" not in schema["properties"]
+        or not 0 < len(names) <= MOST_PRODUCTS
+        or (repeated and sum(map(len, names)) > _REPEATED)
+    ):
+        return schema
+    return {**schema, "properties": {**schema["properties"], "product": {"enum": names}}}
 
 
 def mime_type(file_type: str) -> str:
@@ -238,10 +252,10 @@ Ctx = ServerRequestContext[Any, Any]
 
 _LONG, _SHORT = CacheHint(ttl_ms=300_000, scope="public"), CacheHint(ttl_ms=60_000, scope="private")
 _HINTS = {
-    "tools/list": _LONG,
     "prompts/list": _LONG,
     "resources/templates/list": _LONG,
-    "server/discover": _LONG,
+    "tools/list": _SHORT,  # it names the library's products
+    "server/discover": _SHORT,  # its instructions do, too
     "resources/list": _SHORT,
     "resources/read": _SHORT,
 }
@@ -317,7 +331,8 @@ class Handlers:
     async def list_tools(self, _: Ctx, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """All tools of the enabled toolsets, on one page."""
         _on_one_page(params)
-        return types.ListToolsResult(tools=[_definition(tool) for tool in self._tools.values()])
+        products = await asyncio.to_thread(self._handle.products)
+        return types.ListToolsResult(tools=[_definition(tool, products) for tool in self._tools.values()])
 
     async def call_tool(self, ctx: Ctx, params: types.CallToolRequestParams) -> dict[str, Any]:
         """A `CallToolResult` as JSON. Errors that a caller can correct are results, which reach the model."""
@@ -328,11 +343,11 @@ class Handlers:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool {inline(shortened(params.name))}. There are: {there}.")
         if self._on_call is not None:
             self._on_call(*_caller(ctx))
-        start, outcome, structured = time.perf_counter(), "error", None
+        start, outcome, observed = time.perf_counter(), "error", None
         try:
             async with self._progress(ctx, tool.title):
                 answer = await self._calls.run(lambda: tool.call(params.arguments or {}))
-            outcome, structured = "ok", answer.structured
+            outcome, observed = "ok", answer.observed
         except LibrarianError as error:
             outcome = error.code
             return _result(wrap_untrusted("error", str(error)))
@@ -346,7 +361,7 @@ class Handlers:
             if self.observe is not None:
                 seconds = time.perf_counter() - start
                 self.observe(
-                    "call", interface="mcp", operation=tool.name, outcome=outcome, seconds=seconds, answer=structured
+                    "call", interface="mcp", operation=tool.name, outcome=outcome, seconds=seconds, answer=observed
                 )
         links = answer.links if ctx.protocol_version >= _LINKS_SINCE else ()
         return _result(answer.text, links, answer.structured)
@@ -536,12 +551,12 @@ def _caller(ctx: Ctx) -> tuple[str, str]:
     return name, version
 
 
-def _definition(tool: Tool) -> types.Tool:
+def _definition(tool: Tool, products: Sequence[str]) -> types.Tool:
     return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=dict(tool.input_schema),
+        input_schema=with_products(tool, products),
         output_schema=dict(tool.output_schema) if tool.output_schema is not None else None,
         annotations=_RO if tool.read_only else _REPEATABLE,
     )

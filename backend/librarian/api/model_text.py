@@ -1,10 +1,10 @@
-"""Answers as complete, compact text, as some hosts show a model nothing else. Empty fields are left out."""
+"""Answers as models get them: as compact text, complete for hosts that show nothing else, and as small fields."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import takewhile
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..errors import counted
 from ..models import QUOTED_PATH
@@ -103,6 +103,60 @@ def cleaned(answer: T) -> T:
     if not has_control_characters(answer.model_dump_json()):
         return answer
     return type(answer).model_validate(visible_within(answer.model_dump(mode="json")))
+
+
+#: Fields of searches that come with `explain` only: they say how an answer was found, or repeat what it says.
+ON_REQUEST = frozenset({"retrievers", "coverage", "took_ms", "generation"})
+_RESULT_ON_REQUEST = frozenset(
+    {"file_name", "file_type", "uri", "summary", "match_type", "language", "doc_type", "last_modified"}
+)
+
+
+def structured(answer: ResponseModel) -> dict[str, Any]:
+    """The structured half of a cleaned answer: no null or empty fields, numbers rounded, a citation as each id.
+
+    What only explains a search is left out unless it was asked for; all of it is there then.
+    """
+    fields = answer.as_fields()
+    if isinstance(answer, SearchResponse | EmailSearchResponse):
+        explained = answer.routing is not None or any(item.why for item in answer.results)
+        for item, result in zip(answer.results, fields["results"], strict=True):
+            result["id"] = _citation(item)
+            if not explained:
+                _leave_out_details(item, result)
+        if not explained:
+            failed = {name: state for name, state in fields["retrievers"].items() if state["status"] == "failed"}
+            embedding = 0 < answer.coverage.embedded_chunks < answer.coverage.chunks
+            left_out = ON_REQUEST - ({"coverage"} if embedding else set())
+            fields = {name: value for name, value in fields.items() if name not in left_out} | {"retrievers": failed}
+    found: dict[str, Any] = _without_empty(fields)
+    return found
+
+
+def _leave_out_details(item: Result, result: dict[str, Any]) -> None:
+    for name in _RESULT_ON_REQUEST:
+        result.pop(name, None)
+    if item.file_path.startswith(f"{item.product}/{item.component}/"):
+        del result["product"], result["component"]
+    if isinstance(item, EmailResult):
+        del result["title"]  # its subject
+
+
+def _without_empty(value: Any) -> Any:
+    """A JSON value without null, empty text, lists and objects at any depth, and with numbers to four digits."""
+    if isinstance(value, dict):
+        found = {name: _without_empty(item) for name, item in value.items()}
+        return {
+            name: item for name, item in found.items() if item is not None and item != "" and item != [] and item != {}
+        }
+    if isinstance(value, list):
+        return [_without_empty(item) for item in value]
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def _citation(item: Result) -> str:
+    """What to cite, which `get_document` takes as `path`."""
+    return f"{item.file_path}:{item.line_start}-{item.line_end}"
 
 
 def render(answer: ResponseModel) -> str:
@@ -235,8 +289,7 @@ def _place(item: Result) -> str:
     if item.section_lines is not None:
         first, last = item.section_lines
         section = f" · of {first}-{last}, {counted(item.tokens, 'token')}"
-    lines = f"{item.line_start}-{item.line_end}"
-    return f"{item.file_path}:{lines}{page}{' (stale)' if item.stale else ''}{score}{section}"
+    return f"{_citation(item)}{page}{' (stale)' if item.stale else ''}{score}{section}"
 
 
 def _tail(item: Result) -> str:

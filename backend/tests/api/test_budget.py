@@ -146,6 +146,32 @@ def test_five_results_take_few_tokens_in_both_halves(library: Library) -> None:
     assert len(json.dumps(answer, separators=(",", ":"))) <= 1.6 * len(text)
 
 
+@pytest.mark.parametrize("given", [{}, {"max_results": 3}, {"max_results": 12}, {"max_tokens": 500}], ids=str)
+def test_fields_take_at_most_1_6_times_the_text(library: Library, given: dict[str, Any]) -> None:
+    for query in (QUESTION, "opening hours", "ledger", "a refund of gift cards"):
+        text, answer = library.search(query, **given)
+        size = len(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
+        assert size <= 1.6 * len(text), (query, size / len(text))
+
+
+def test_ids_are_citations_without_a_hash(library: Library) -> None:
+    text, answer = library.search()
+    for one in answer["results"]:
+        assert one["id"] == f"{one['file_path']}:{one['line_start']}-{one['line_end']}"
+        assert one["id"] in text
+        assert library.read(one["id"])[1]["line_start"] == one["line_start"]
+
+
+def test_what_explains_a_search_comes_on_request(library: Library) -> None:
+    plain, explained = library.search()[1], library.search(explain=True)[1]
+    assert not plain.keys() & {"retrievers", "coverage", "took_ms", "generation"}
+    assert explained["retrievers"]["keyword"]["status"] == "ok"
+    assert explained["coverage"]["documents"] == len(FILES)
+    assert not plain["results"][0].keys() & {"uri", "doc_type", "file_type", "product"}
+    assert explained["results"][0]["uri"].startswith("librarian://docs/shop/guide/returns.md")
+    assert explained["results"][0]["product"] == "shop"
+
+
 def test_a_fence_larger_than_the_budget_is_shown_around_the_match_closed_and_marked(library: Library) -> None:
     text, answer = library.search("zorkmid", max_tokens=300)
     lines = answer["results"][0]["snippet"].splitlines()

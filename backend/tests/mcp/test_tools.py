@@ -16,8 +16,8 @@ import pytest
 
 from librarian import schemas
 from librarian.api.library_handle import LibraryHandle
-from librarian.api.mcp import build_tools, links_of
-from librarian.api.model_text import render
+from librarian.api.mcp import build_tools, links_of, with_products
+from librarian.api.model_text import ON_REQUEST, render, structured
 from librarian.errors import SetupError
 from librarian.models import Attachment, Progress
 from librarian.schemas import TOOLSETS, ResultLimits, output_schema
@@ -56,6 +56,17 @@ def test_the_tools_fit_their_budgets() -> None:
     inputs = [{key: tool[key] for key in ("name", "title", "description", "inputSchema")} for tool in listed()]
     assert size(inputs) < 8_000
     assert size(listed()) < 20_000
+
+
+@pytest.mark.parametrize(("count", "enumerated"), [(1, 3), (12, 3), (30, 1), (31, 0)])
+def test_schemas_name_up_to_thirty_products_and_stay_small(count: int, enumerated: int) -> None:
+    names = [f"product-{number:02}" for number in range(count)]
+    schemas_of = {tool.name: with_products(tool, names) for tool in build_tools(LibraryHandle.of(FakeLibrary()))}
+    named = [schema["properties"]["product"] for schema in schemas_of.values() if "product" in schema["properties"]]
+    assert [one.get("enum") for one in named].count(names) == enumerated
+    assert not enumerated or schemas_of["search_documentation"]["properties"]["product"] == {"enum": names}
+    tools = [{**tool, "inputSchema": schemas_of[tool["name"]], "outputSchema": None} for tool in listed()]
+    assert size(tools) < 8_000
 
 
 def _nodes(node: object) -> list[dict[str, Any]]:
@@ -112,14 +123,14 @@ def _answers() -> list[schemas.ResponseModel]:
 
 @pytest.mark.parametrize("answer", _answers(), ids=lambda answer: type(answer).__name__)
 def test_what_the_models_serialize_fits_the_compact_schemas(answer: schemas.ResponseModel) -> None:
-    jsonschema.validate(answer.as_fields(), output_schema(type(answer)))
+    jsonschema.validate(structured(answer), output_schema(type(answer), ON_REQUEST))
 
 
 def test_a_wrong_answer_does_not_fit_the_output_schema() -> None:
-    fields = search_answer([result()]).as_fields()
+    fields = structured(search_answer([result()]))
     for change in ({"total": "many"}, {"mode": "best"}, {"cache": "warm"}, {"results": [{"rank": None}]}):
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate({**fields, **change}, output_schema(schemas.SearchResponse))
+            jsonschema.validate({**fields, **change}, output_schema(schemas.SearchResponse, ON_REQUEST))
 
 
 def test_the_text_half_tells_what_to_cite_and_what_went_wrong() -> None:
