@@ -98,7 +98,7 @@ class RawParts:
 
     def store(self) -> Any:
         """The vector store that answers."""
-        return self._engine._semantic.own.store()
+        return self._engine._semantic._vectors()
 
     def everything(self) -> Selection:
         """All passages."""

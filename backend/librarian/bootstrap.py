@@ -30,7 +30,7 @@ from .indexing.indexer import FileIndexer, IndexerOptions
 from .indexing.scanner import FolderScanner
 from .indexing.scheduler import IndexScheduler, Listeners
 from .indexing.watcher import FileWatcher, FileWatchers
-from .models import SearchOutcome
+from .models import Count, SearchOutcome
 from .parsing.chunking import StructureChunker
 from .parsing.includes.files import IncludeRoots
 from .parsing.reader import READABLE, FileReader
@@ -547,7 +547,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         held.lexical,
         analyzer,
         vectors=lambda: held.stores.answering(indexer.model()),
-        embedded=lambda: _embedded(catalog, indexer.model()),
+        embedded=lambda reader: reader.count(indexer.model()).embedded_chunks,
         embedder=query_embedder,
         options=options,
         reranker=reranker,
@@ -559,7 +559,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
     fresh: _Fresh = {
         "generation": partial(_generation, catalog),
         "version": lambda: engine.ranker_version,
-        "complete": complete,
+        "complete": lambda outcome: _is_complete(outcome.count, settings, indexer),
     }
     similar = None
     if cache.semantic and query_embedder is not None:
@@ -604,6 +604,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
     listeners.add(learning.look)
     notes = (*settings.notices, *_unknown_extensions(settings), *filter(None, [held.rescued]))
     warming = threading.Thread(target=_load, args=(embedder,), name="load-model", daemon=True)
+    reading = threading.Thread(target=_read_dictionaries, args=(analyzer, catalog), name="dictionaries", daemon=True)
 
     def start() -> None:
         scheduler.start()
@@ -612,6 +613,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
             threading.Thread(target=rewriting.look, name="look-for-llm", daemon=True).start()
         if embedder is not None:
             warming.start()
+        reading.start()
 
     def close() -> None:
         with ExitStack() as closing:  # which ends with what it was given first
@@ -664,13 +666,19 @@ class _Fresh(TypedDict):
 
     generation: Callable[[], int]
     version: Callable[[], int]
-    complete: Callable[[], bool]
+    complete: Callable[[SearchOutcome], bool]
 
 
 def _load(embedder: LazyModel[Embedder]) -> None:
     """Load the model, so that the first question needn't wait; a failure is remembered and shown."""
     with suppress(LibrarianError):
         embedder.get()
+
+
+def _read_dictionaries(analyzer: StandardAnalyzer, catalog: Catalog) -> None:
+    """Read the dictionaries of the library's languages, which the first question with an unknown word needs."""
+    with suppress(LibrarianError):
+        analyzer.is_common("", catalog.columns().languages())
 
 
 def _leader_lock(held: Storage, listeners: Listeners) -> LeaderLock | None:
@@ -687,15 +695,14 @@ def _generation(catalog: Catalog) -> int:
         return reading.generation
 
 
-def _embedded(catalog: Catalog, model: str) -> int:
-    with catalog.read() as reading:
-        return reading.count(model).embedded_chunks
-
-
 def _complete(catalog: Catalog, settings: Settings, indexer: FileIndexer) -> bool:
-    """Whether an answer may be kept: nothing that it rests on is still being embedded or read into memory."""
+    """Whether nothing is still being embedded or read into memory."""
+    with catalog.read() as reading:
+        return _is_complete(reading.count(), settings, indexer)
+
+
+def _is_complete(count: Count, settings: Settings, indexer: FileIndexer) -> bool:
+    """Whether an answer of a library that holds this much may be kept."""
     if not settings.embeddings.enabled:
         return True
-    with catalog.read() as reading:
-        count = reading.count()
     return count.embedded_chunks >= count.chunks and "vectors" not in indexer.errors()

@@ -234,12 +234,12 @@ class Librarian:
         self._await_text()
         settings = self._parts.settings
         query = replace(queries.document_query(request, settings, self._products), ask_llm=_ASK_LLM.get())
-        answer, count = self._checked(lambda query: self._parts.engine.search(query, DEADLINE.get()), query)
+        answer = self._checked(lambda query: self._parts.engine.search(query, DEADLINE.get()), query)
         outcome = answer.outcome
         queries.log(outcome, settings.logging.slow_query_ms)
         if not query.offset and not _MEASURING.get() and not DRAFT.get():
             self._parts.questions.note(query.text, outcome.total, outcome.answerable, query.filters.product)
-        fields = responses.envelope(outcome, count, query.mode, explain=request.explain)
+        fields = responses.envelope(outcome, query.mode, explain=request.explain)
         fields["notes"] = queries.result_notes(request, settings)
         fields["results"] = self._results(answer, mail=False, explain=request.explain)
         return schemas.SearchResponse.model_validate(fields, from_attributes=True)
@@ -253,7 +253,7 @@ class Librarian:
         if thread := query.filters.thread_id:
             with catalog.read() as reader:
                 query = replace(query, filters=replace(query.filters, thread_id=resolve_thread(reader, thread)))
-        answer, count = self._checked(
+        answer = self._checked(
             lambda query: (
                 engine.search(query, DEADLINE.get()) if query.text else listing.list_recent_emails(catalog, query)
             ),
@@ -261,7 +261,7 @@ class Librarian:
         )
         outcome = answer.outcome
         queries.log(outcome, settings.logging.slow_query_ms)
-        fields = responses.envelope(outcome, count, query.mode, explain=request.explain)
+        fields = responses.envelope(outcome, query.mode, explain=request.explain)
         fields |= {"query": request.query, "notes": queries.result_notes(request, settings)}
         fields["results"] = self._results(answer, mail=True, explain=request.explain)
         return schemas.EmailSearchResponse.model_validate(fields, from_attributes=True)
@@ -282,7 +282,7 @@ class Librarian:
         self._parts.questions.note(query.text, outcome.total, outcome.answerable, product)
         response = rag.response(outcome, rag.search_type(request, settings), rag.semantic_weight(settings))
         embedded = outcome.retrievers["semantic"].status == "ok"
-        missing = self._degraded(outcome.degraded, semantic=embedded, root_missing=answer.root_missing)
+        missing = self._degraded(outcome.degraded, outcome.count, semantic=embedded, root_missing=answer.root_missing)
         return response.model_copy(update={"degraded": [*response.degraded, *missing]})
 
     @operation(schemas.RegistryRequest)
@@ -547,15 +547,15 @@ class Librarian:
         finally:
             forget()
 
-    def _checked(self, search: Callable[[Query], SearchOutcome], query: Query) -> tuple[Checked, Count]:
-        """The outcome, checked against the files, with all that is degraded; and what the library holds."""
+    def _checked(self, search: Callable[[Query], SearchOutcome], query: Query) -> Checked:
+        """The outcome, checked against the files, with all that is degraded."""
         answer = checked(search, query, self._files)
-        outcome, count = answer.outcome, self._count()
+        outcome = answer.outcome
         semantic = outcome.retrievers.get("semantic")
         embedded = semantic is not None and semantic.status == "ok"
-        extra = self._degraded(outcome.degraded, count, semantic=embedded, root_missing=answer.root_missing)
+        extra = self._degraded(outcome.degraded, outcome.count, semantic=embedded, root_missing=answer.root_missing)
         full = replace(outcome, degraded=(*outcome.degraded, *extra), tokens_used=0) if extra else outcome
-        return replace(answer, outcome=full if full.tokens_used else fitted(full)), count
+        return replace(answer, outcome=full if full.tokens_used else fitted(full))
 
     def _degraded(
         self, reported: Sequence[str], count: Count | None = None, *, semantic: bool, root_missing: str = ""

@@ -532,6 +532,7 @@ class SearchOutcome:
     not_mentioned: tuple[str, ...] = ()  #: names and rare words of the question that no document holds, as typed
     not_mentioned_in: str = ""  #: where they were looked for, if not in the whole library: `in product ray`
     calibrated: bool = True  #: relevance has been fitted to this library, or is never
+    count: Count = field(default_factory=lambda: Count())  #: what the library held
 
 
 # -- progress and state --------------------------------------------------------------------------------------------

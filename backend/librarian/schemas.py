@@ -310,6 +310,9 @@ class EmailSearchRequest(_Search):
     date_after: From | None = Field(default=None, description="ISO 8601")
     date_before: Until | None = Field(default=None, description="ISO 8601")
     max_per_thread: Natural = Field(default=1, description="0 = no limit")
+    include_weak: Flag = Field(
+        default=False, description="Show hits of hardly any relevance too", json_schema_extra=_PEOPLE
+    )
     explain: Flag = Field(
         default=False, description="Add why, highlights and scores of each source", json_schema_extra=_PEOPLE
     )

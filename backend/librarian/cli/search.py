@@ -106,7 +106,7 @@ def search(
         hint = "Leave --emails out." if emails else "Add --emails."
         raise CallerError(f"{unsuitable[0]} is for {'documents' if emails else 'emails'}.", hint=hint)
     given: dict[str, Any] = {name: value for name, value in mine.values() if value not in (None, [])}
-    if everything and not emails:
+    if everything:
         given["include_weak"] = True
     date = "date" if emails else "modified"
     given |= {f"{date}_after": after, f"{date}_before": before}

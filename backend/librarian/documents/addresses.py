@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 
 from ..errors import CallerError
 from ..files.paths import name_of
-from ..models import SCHEME, Chunk, Document, Heading
+from ..models import SCHEME, Document, Heading
 from ..schemas import MAX_PATH_LENGTH
 
 #: An answer's text has a passage's lines behind its id.
@@ -54,12 +54,13 @@ def uri(file_path: str, place: str = "") -> str:
     return f"{SCHEME}{quote(file_path)}#{quote(place)}" if place else f"{SCHEME}{quote(file_path)}"
 
 
-def passage_uri(document: Document, chunk: Chunk) -> str:
-    """The address of the section that a passage stands in; the document's own where it stands in none."""
-    if not chunk.heading_path:
+def passage_uri(document: Document, heading_path: Sequence[str], line: int) -> str:
+    """The address of the section that a passage stands in, which begins in a line; the document's own where it stands
+    in none."""
+    if not heading_path:
         return uri(document.file_path)
     headed = _Headed((document.file_path, document.content_hash), document.headings)
-    return _section_uri(headed, chunk.heading_path[-1], chunk.line_start)
+    return _section_uri(headed, heading_path[-1], line)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ def list_recent_emails(catalog: Catalog, query: Query) -> SearchOutcome:
                     tokens=-(-len(chunk.chunk.text) // 4),
                 )
             )
-        generation = reader.generation
+        generation, count = reader.generation, reader.count()
     reason = "no words to search for: filters alone, newest first"
     end = query.offset + len(page)
     return SearchOutcome(
@@ -69,6 +69,7 @@ def list_recent_emails(catalog: Catalog, query: Query) -> SearchOutcome:
         next_offset=end if page and end < len(matching) else None,
         retrievers={"keyword": RetrieverStatus("skipped", reason), "semantic": RetrieverStatus("skipped", reason)},
         generation=generation,
+        count=count,
         took_ms=(time.perf_counter() - began) * 1000,
         suggestions=() if hits else ({"kind": "filter", **(_BEYOND if matching else _NONE)},),
     )

@@ -41,7 +41,6 @@ def document_query(request: SearchRequest, settings: Settings, products: Product
         filters=filters,
         include_parent_context=request.include_parent_context,
         hypothetical_answer=request.hypothetical_answer,
-        include_weak=request.include_weak,
         max_per_document=limit,
         **_common(request, settings),
     )
@@ -127,6 +126,7 @@ def _common(request: SearchRequest | EmailSearchRequest, settings: Settings) -> 
         "max_tokens": request.max_tokens or (None if request.brief else DEFAULT_TOKENS),
         "packed": not request.brief,
         "counted": wanted is not None,
+        "include_weak": request.include_weak,
     }
 
 

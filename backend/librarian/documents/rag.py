@@ -120,7 +120,7 @@ def _item(hit: Hit, ran: str, weight: float) -> KnowledgeItem:
             "tags": list(document.tags),
             "language": document.language,
             "last_modified": document.last_modified,
-            "uri": addresses.passage_uri(document, chunk),
+            "uri": addresses.passage_uri(document, chunk.heading_path, chunk.line_start),
         },
         similarity=similarity,
         text_rank=text,

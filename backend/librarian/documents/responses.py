@@ -12,7 +12,6 @@ from ..errors import NotFound
 from ..files.paths import Paths, mtime_of
 from ..models import (
     Candidate,
-    Count,
     Document,
     Email,
     Hit,
@@ -162,22 +161,23 @@ def result(
 ) -> schemas.Result:
     """A document that answers, or a passage of one; an `EmailResult` if it is a `mail`."""
     document, chunk, candidate, snippet = hit.document.document, hit.chunk.chunk, hit.candidate, hit.snippet
-    shown = replace(chunk, line_start=snippet.line_start, heading_path=hit.heading_path or chunk.heading_path)
+    lines = snippet if hit.packed else chunk
+    headings = hit.heading_path or chunk.heading_path
     by_date = [reason.source for reason in candidate.why] == ["date"]  # filters alone have found it: it has no score
     fields: dict[str, Any] = {
         **{name: getattr(document, name) for name in _OF_DOCUMENT},
         "rank": rank,
         "id": passage_id(document.file_path, chunk),
         "file_name": document.file_path.rsplit("/", 1)[-1],
-        "heading_path": shown.heading_path,
+        "heading_path": headings,
         "page": chunk.page,
-        "line_start": snippet.line_start if hit.packed else chunk.line_start,
-        "line_end": snippet.line_end if hit.packed else chunk.line_end,
+        "line_start": lines.line_start,
+        "line_end": lines.line_end,
         "snippet": snippet.text,
         "tokens": hit.tokens,
         "section_lines": hit.section,
         "more": hit.further,
-        "uri": addresses.passage_uri(document, shown if hit.packed else chunk),
+        "uri": addresses.passage_uri(document, headings, lines.line_start),
         "relevance_score": None if by_date else round(hit.relevance, 4),
         "match_type": match_type(candidate),
         "stale": stale,
@@ -223,7 +223,7 @@ def results(shown: Same, first_rank: int, mail: bool, explain: bool) -> tuple[sc
     )
 
 
-def envelope(outcome: SearchOutcome, count: Count, requested_mode: str, *, explain: bool = False) -> dict[str, Any]:
+def envelope(outcome: SearchOutcome, requested_mode: str, *, explain: bool = False) -> dict[str, Any]:
     """All of a search answer but its results, to be validated `from_attributes`."""
     retrievers = {name: outcome.retrievers.get(name, RetrieverStatus("off")) for name in RETRIEVERS}
     return {
@@ -232,7 +232,7 @@ def envelope(outcome: SearchOutcome, count: Count, requested_mode: str, *, expla
         "requested_mode": requested_mode,
         "semantic_weight": outcome.query.semantic_weight,
         "retrievers": {name: replace(one, ms=round(one.ms, 1)) for name, one in retrievers.items()},
-        "coverage": count,
+        "coverage": outcome.count,
         "rewritten": outcome.rewritten or None,
         "took_ms": round(outcome.took_ms, 2),
         "routing": outcome.routing if outcome.routing and explain else None,

@@ -47,14 +47,14 @@ class ModelsInUse:
 
     def answering(self) -> str:
         """Fingerprint of the model whose vectors answer; empty where there is none yet."""
-        return next(reversed(self.fingerprints()), "")
+        return self._catalog.fact(_PREVIOUS) or self._catalog.fact(_MODEL)
 
     def answering_key(self) -> str:
         """The key of the model whose vectors answer, where that isn't the wanted one; empty otherwise."""
-        held = self._held()
-        if held[_PREVIOUS]:
-            return held[_PREVIOUS_KEY]
-        return held[_KEY] if held[_MODEL] and held[_KEY] != self._key else ""
+        fact = self._catalog.fact
+        if fact(_PREVIOUS):
+            return fact(_PREVIOUS_KEY)
+        return fact(_KEY) if fact(_MODEL) and fact(_KEY) != self._key else ""
 
     def changed(self) -> bool:
         """Whether another model is wanted than was last filled."""

@@ -67,7 +67,7 @@ class ResultCache:
         *,
         generation: Callable[[], int],
         version: Callable[[], int],
-        complete: Callable[[], bool],
+        complete: Callable[[SearchOutcome], bool],
     ) -> None:
         self._engine = engine
         self._store = store
@@ -84,7 +84,7 @@ class ResultCache:
         if found is not None:
             return replace(found, query=query, cache="exact", took_ms=(time.perf_counter() - started) * 1000)
         outcome = self._engine.search(query, deadline)
-        if outcome.cache is None and outcome.generation == key[1] and is_whole(outcome) and self._complete():
+        if outcome.cache is None and outcome.generation == key[1] and is_whole(outcome) and self._complete(outcome):
             self._store.put(key, outcome)
         return outcome
 
@@ -131,7 +131,7 @@ class SemanticQueryCache:
         *,
         generation: Callable[[], int],
         version: Callable[[], int],
-        complete: Callable[[], bool],
+        complete: Callable[[SearchOutcome], bool],
         threshold: float = 0.92,
         ttl_s: float = 300.0,
         max_entries: int = 1000,
@@ -168,7 +168,7 @@ class SemanticQueryCache:
             return replace(found[1], query=query, cache="semantic", took_ms=(time.perf_counter() - started) * 1000)
         self._misses += 1
         outcome = self._engine.search(query, deadline)
-        if outcome.generation == generation and is_whole(outcome) and self._complete():
+        if outcome.generation == generation and is_whole(outcome) and self._complete(outcome):
             self._store.put(key, (vector, outcome))
         return outcome
 

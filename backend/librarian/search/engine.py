@@ -40,8 +40,9 @@ from ..schemas import DEFAULT_TOKENS
 from ..storage.base import Catalog, CatalogReader, Columns, KeywordIndex
 from ..text.analyzer import StandardAnalyzer
 from ..vector_stores.base import VectorStore
+from ..vector_stores.exact import ExactStore
 from . import pagination, ranking, suggestions
-from .candidates import OFF, PAGE, Candidates, Floats, joined, required_identifiers, surveyed
+from .candidates import OFF, PAGE, Candidates, RequiredIdentifiers, joined, required_identifiers, surveyed
 from .missing_words import Missing, MissingWords
 from .query_expansion import REWRITTEN, QueryExpansion, QueryForm, answer_from_template, described, why_no_answer
 from .ranker import GIVEN, LinearRanker, shipped
@@ -177,6 +178,7 @@ class SearchContext:
     columns: Columns
     selection: Selection
     mode: Mode
+    embedded: int | None  #: chunks with vectors in the catalog, whether or not the store holds them; None where all
     routing: dict[str, object] | None = None
     forms: list[QueryForm] = field(default_factory=list)  #: of the query
     corrected: tuple[tuple[str, str], ...] = ()  #: misspelt words, as typed and as they were taken
@@ -216,7 +218,7 @@ class HybridSearchEngine:
         analyzer: StandardAnalyzer,
         *,
         vectors: Callable[[], VectorStore | None] = lambda: None,
-        embedded: Callable[[], int] | None = None,
+        embedded: Callable[[CatalogReader], int] | None = None,
         embedder: LazyModel[Embedder] | None = None,
         options: SearchOptions = SearchOptions(),
         reranker: LazyModel[Reranker] | None = None,
@@ -229,7 +231,7 @@ class HybridSearchEngine:
         self._keyword = KeywordRetriever(lexical, analyzer, options.depth)
         self._embedded = embedded
         threshold = options.similarity_threshold
-        self._semantic = VectorRetriever(embedder, vectors, threshold=threshold, embedded=embedded or (lambda: 0))
+        self._semantic = VectorRetriever(embedder, vectors, threshold=threshold)
         self._analyzer = analyzer
         self._options = options
         self._reranker = reranker
@@ -300,9 +302,9 @@ class HybridSearchEngine:
         """How many of the first chunks are above the noise level of the calibration; the best one always counts."""
         if not found.scale or not entries:
             return len(entries)
-        noise = (number for number, one in enumerate(entries)
-                 if number and self._calibration.relevance(found.scale, found.sums[one.place]) < NOISE)  # fmt: skip
-        return next(noise, len(entries))
+        least = self._calibration.curves[found.scale].total(NOISE)
+        weak = (number for number, one in enumerate(entries) if number and found.sums[one.place] < least)
+        return next(weak, len(entries))
 
     @property
     def weights(self) -> Mapping[str, float]:
@@ -372,13 +374,14 @@ class HybridSearchEngine:
                 retrievers=context.retrievers,
                 generation=reader.generation,
                 took_ms=0.0,
+                count=reader.count(),
                 answerable=answerable,
                 degraded=tuple(context.degraded),
                 routing=context.routing,
-                rewritten=described(context.forms),
+                rewritten=described(context.forms) if context.forms else None,
                 suggestions=(
-                    *suggestions.ignored(query, context.query),
-                    *self._elsewhere(context, missing.words),
+                    *(suggestions.ignored(query, context.query) if context.query is not query else ()),
+                    *(self._elsewhere(context, missing.words) if context.selection.mask is not None else ()),
                     *self._suggestions(context, bool(hits), answerable),
                 ),
                 not_mentioned=missing.words,
@@ -408,14 +411,11 @@ class HybridSearchEngine:
         further = {ids[group[0].place]: [ids[one.place] for one in group[1:]] for group in page}
         chunks = context.reader.chunks([chunk for some in further.values() for chunk in some])
         nearest = _nearest_parts(context, found)
-        groups = [
-            pagination.Group(
-                hit,
-                [chunks[chunk] for chunk in further[hit.candidate.chunk_id] if chunk in chunks],
-                nearest(hit.candidate.chunk_id),
-            )
-            for hit in outcome.hits
-        ]
+        groups = []
+        for hit in outcome.hits:
+            chunk_id = hit.candidate.chunk_id
+            listed = pagination.listed(hit, [chunks[one] for one in further[chunk_id] if one in chunks])
+            groups.append(pagination.Group(hit, listed, nearest(chunk_id)))
         space = pagination.space_for(outcome)
         space = int(space * UNLIKELY_SHARE) if outcome.answerable == "unlikely" else space
         return pagination.pack(groups, Excerpts(self._analyzer, context.analyzed), context.reader, space, context.query)
@@ -437,8 +437,6 @@ class HybridSearchEngine:
     def _elsewhere(self, context: SearchContext, missing: Sequence[str]) -> list[Suggestion]:
         """Where words are mentioned that nothing mentions which the filters let through."""
         found: list[Suggestion] = []
-        if context.selection.mask is None:
-            return found
         columns, everything = context.columns, context.columns.select(NO_FILTERS)
         for word in missing:
             holders = self._missing_words.holders(word, columns.languages(), everything, HOLDERS)
@@ -464,16 +462,18 @@ class HybridSearchEngine:
     def _suggestions(self, context: SearchContext, shown: bool, answerable: Answerable) -> Sequence[Suggestion]:
         """What was taken otherwise than typed, and what else to try where nothing is shown; of this only the nearest
         words where what is shown is unlikely to answer."""
-        corrected = (*suggestions.excluding_alone(context.analyzed), *suggestions.corrected(context.corrected))
+        analyzed, corrected = context.analyzed, suggestions.corrected(context.corrected) if context.corrected else ()
+        if analyzed.excludes_alone:
+            corrected = (*suggestions.excluding_alone(analyzed), *corrected)
         failed = context.retrievers["keyword"].status == "failed"
         if shown and (answerable != "unlikely" or failed):
             return corrected
-        near = self._normalizer.nearest
-        nothing: list[tuple[str, str]] = []
-        words = self._of_keyword_index(
-            context, lambda: near(context.query, context.analyzed, context.columns, context.reader.texts), nothing
-        )
-        nearest = (*corrected, *suggestions.terms(words))
+        nearest = corrected
+        try:
+            words = self._normalizer.nearest(context.query, analyzed, context.columns, context.reader.texts)
+            nearest = (*corrected, *suggestions.terms(words))
+        except Exception as error:
+            self._keyword_failed(context, error)
         if shown:
             return nearest
         left = context.retrievers["semantic"].status == "off" and self._semantic.configured
@@ -493,10 +493,11 @@ class HybridSearchEngine:
         if query.mode not in get_args(Mode):
             raise CallerError(f"Unknown mode {query.mode!r}.", hint=f"Use one of {', '.join(get_args(Mode))}.")
         deadline.check()
-        columns = self._catalog.columns()
+        columns = self._catalog.columns(reader)
         normal = self._normalizer.normalize(query, columns, reader.texts)
         selection = columns.select(query.filters)
-        context = SearchContext(query, deadline, normal.query, reader, columns, selection, query.mode)
+        embedded = None if self._embedded is None else self._embedded(reader)
+        context = SearchContext(query, deadline, normal.query, reader, columns, selection, query.mode, embedded)
         context.forms, context.corrected = [*normal.forms], normal.corrected
         context.retrievers = {
             retriever: RetrieverStatus("off", OFF.reason) for retriever in ("keyword", "semantic", "rerank", "hyde")
@@ -508,7 +509,8 @@ class HybridSearchEngine:
                 context.mode = "hyde"
             if query.semantic_weight is not None:
                 context.mode = "hybrid"
-        context.query = suggestions.without_ignored(query, context.mode)
+        if query.semantic_weight is not None or query.hypothetical_answer is not None:
+            context.query = suggestions.without_ignored(query, context.mode)
         return context
 
     def _ranked(self, context: SearchContext) -> Ranked:
@@ -521,13 +523,13 @@ class HybridSearchEngine:
             return ranking.by_cosine(candidates)
         if context.mode == "hybrid" and weight is not None:
             return ranking.by_weight(candidates, weight)
-        fused = self._fused(candidates, context.columns)
+        fused = self._fused(candidates, context)
         return self._reranked(context, fused) if context.mode == "rerank" else fused
 
-    def _fused(self, candidates: Candidates, columns: Columns) -> Ranked:
+    def _fused(self, candidates: Candidates, context: SearchContext) -> Ranked:
         options, learned = self._options, self._options.fusion == "learned"
-        everything = columns.select(NO_FILTERS).count
-        partly = learned and self._embedded is not None and self._embedded() < EMBEDDED_SHARE * everything
+        everything = context.columns.select(NO_FILTERS).count
+        partly = learned and context.embedded is not None and context.embedded < EMBEDDED_SHARE * everything
         if partly and candidates.keyword.ids:
             return ranking.by_keyword(candidates)
         if options.fusion == "rrf" or partly:
@@ -579,54 +581,46 @@ class HybridSearchEngine:
             model = context.vector.model if context.vector is not None else None
             supported = model is None or model.knows(context.analyzed.language or "en")
             candidates = surveyed(candidates, context.analyzed, context.columns, supported=supported)
-        return candidates if context.mode == "semantic" else self._without_excluded(context, candidates)
+        query = context.analyzed
+        demanding = context.mode != "semantic" and (query.excluded or query.excluded_phrases or query.phrases)
+        return self._without_excluded(context, candidates) if demanding else candidates
 
     def _with_words(self, context: SearchContext, candidates: Candidates, *, both: bool) -> Candidates:
         """With what the keyword index says of the candidates; a retriever alone knows what its own order needs."""
         query, chunks = context.analyzed, candidates.chunks
-        names, rare = required_identifiers(query, self._analyzer)
-        wanted = (*(("bm25", "body") if both else ()), *(("identifiers",) if names == query.identifiers else ()))
-        wanted = wanted if names or both else ()
-        if not len(chunks) or not (wanted or names):
+        names, rare = required_identifiers(query, self._analyzer) if query.identifiers else RequiredIdentifiers()
+        if not len(chunks) or not (names or both):
             return candidates
-
-        def look_up() -> dict[str, Floats]:
-            found = {**self._lexical.features(query, chunks.chunk_ids, wanted)} if wanted else {}
-            if names and "identifiers" not in wanted:
-                only_names = replace(query, terms=(), phrases=(), identifiers=names)
-                found |= self._lexical.features(only_names, chunks.chunk_ids, ("identifiers",))
-            return {name: scores.astype(np.float64) for name, scores in found.items()}
-
-        nothing: dict[str, Floats] = {}
-        found = self._of_keyword_index(context, look_up, nothing)
-        if "bm25" in found:
-            unknown = np.isnan(chunks.bm25) & (found["bm25"] > 0)
-            bm25 = np.where(unknown, found["bm25"], chunks.bm25)
-            chunks = replace(chunks, bm25=bm25, body=found["body"])
-        if not names or "identifiers" not in found:
-            return replace(candidates, chunks=chunks)
-        holds = found["identifiers"] > 0
-        if rare and len(np.unique(chunks.doc_ids[holds])) > PAGE:
-            return replace(candidates, chunks=chunks)
-        return replace(candidates, chunks=replace(chunks, holds_identifier=holds), asks_identifier=True)
+        try:
+            if both:
+                bm25, body = chunks.bm25.copy(), np.zeros(len(chunks))
+                if (rows := np.isnan(bm25)).any() and candidates.keyword.more:
+                    found = self._lexical.features(query, chunks.chunk_ids[rows], ("bm25",))["bm25"]
+                    bm25[rows] = np.where(found > 0, found, np.nan)
+                rows = (bm25 > 0) & (self._options.fusion == "learned")
+                body[rows] = self._lexical.features(query, chunks.chunk_ids[rows], ("body",))["body"]
+                chunks = replace(chunks, bm25=bm25, body=body)
+            if names:
+                asked = replace(query, terms=(), phrases=(), identifiers=names)
+                holds = self._lexical.features(asked, chunks.chunk_ids, ("identifiers",))["identifiers"] > 0
+                if not rare or len(np.unique(chunks.doc_ids[holds])) <= PAGE:
+                    chunks = replace(chunks, holds_identifier=holds)
+                    candidates = replace(candidates, asks_identifier=True)
+        except Exception as error:
+            self._keyword_failed(context, error)
+        return replace(candidates, chunks=chunks)
 
     def _with_cosines(self, context: SearchContext, candidates: Candidates) -> Candidates:
         """With the cosines of chunks that only the words found, and that of the query before it was adapted."""
         vector, chunks, columns = context.vector, candidates.chunks, context.columns
         assert vector is not None
         unknown = np.isnan(chunks.semantic)
-
-        def look_up() -> tuple[Floats, float | None]:
-            cosines = vector.cosines(chunks.chunk_ids[unknown], columns)
-            if vector.plain is None:
-                return cosines, None
-            nearest = np.array(candidates.semantic.ids[:NEAREST], dtype=np.int64)
-            # adapting brings a query that the library doesn't answer nearer to its passages too
-            plain = vector.cosines(nearest, columns, vector.plain)
-            return cosines, float(np.nan_to_num(plain).max(initial=0.0))
-
+        given = chunks.chunk_ids[unknown], candidates.semantic.ids[:NEAREST], columns
         try:
-            cosines, best = self._in_time(context, self._threads.submit(look_up))
+            if isinstance(vector.store, ExactStore):  # in memory: there is nothing to wait for
+                cosines, best = vector.cosines(*given)
+            else:
+                cosines, best = self._in_time(context, self._threads.submit(vector.cosines, *given))
         except Exception as error:
             log.exception("the second vector look-up failed")
             context.degrade(f"semantic: {error}")
@@ -640,18 +634,17 @@ class HybridSearchEngine:
 
         The keyword index judges them, so that each is read by its own language's stems, with its title and headings.
         """
-        query = context.analyzed
-        if not (query.excluded or query.excluded_phrases or query.phrases):
-            return candidates
-        chunks = candidates.chunks
+        query, chunks = context.analyzed, candidates.chunks
         allowed = candidates.places(candidates.keyword) > 0
         others = chunks.chunk_ids[~allowed]
         if not len(others):
             return candidates
-        failed = candidates.keyword.status == "failed"
-        admitted = (
-            None if failed else self._of_keyword_index(context, lambda: self._lexical.admitted(query, others), None)
-        )
+        admitted = None
+        if candidates.keyword.status != "failed":
+            try:
+                admitted = self._lexical.admitted(query, others)
+            except Exception as error:
+                self._keyword_failed(context, error)
         if admitted is None:
             context.degrade("keyword: quoted and excluded words were ignored because the keyword index failed.")
             return candidates
@@ -659,24 +652,27 @@ class HybridSearchEngine:
         in_links = candidates.in_links[allowed] if len(candidates.in_links) else candidates.in_links
         return replace(candidates, chunks=chunks.only(allowed), in_links=in_links)
 
-    def _of_keyword_index(self, context: SearchContext, look_up: Callable[[], T], otherwise: T) -> T:
-        """The result of a further look-up in the keyword index, whose failure must not cost the answer."""
-        try:
-            return look_up()
-        except Exception as error:
-            log.exception("a look-up in the keyword index failed")
-            context.degrade(f"keyword: {self._lexical.damage or error}")
-            return otherwise
+    def _keyword_failed(self, context: SearchContext, error: Exception) -> None:
+        """Report the failure of a further look-up in the keyword index, which must not cost the answer."""
+        log.error("a look-up in the keyword index failed", exc_info=error)
+        context.degrade(f"keyword: {self._lexical.damage or error}")
 
     # -- the retrievers --------------------------------------------------------------------------------------------
 
     def _retrieved(self, context: SearchContext) -> tuple[Ranking, Ranking, Ranking]:
         """Keyword, semantic and HyDE rankings. Without vectors, the words answer alone, which is reported."""
         future: Future[VectorResult] | None = None
-        self._rewrite(context)
+        if self._rewriting is not None:
+            self._rewrite(context, self._rewriting)
         if context.mode in BY_VECTORS:
             future = self._threads.submit(
-                self._by_vectors, context.query, context.mode, context.analyzed, context.rewrite, context.selection
+                self._by_vectors,
+                context.query,
+                context.mode,
+                context.analyzed,
+                context.rewrite,
+                context.selection,
+                context.embedded or 0,
             )
         keyword = self._by_words(context) if context.mode in BY_WORDS else OFF
         if future is None:
@@ -717,15 +713,23 @@ class HybridSearchEngine:
         return found.ranking
 
     def _by_vectors(
-        self, query: Query, mode: Mode, analyzed: AnalyzedQuery, rewrite: Rewrite | None, selection: Selection
+        self,
+        query: Query,
+        mode: Mode,
+        analyzed: AnalyzedQuery,
+        rewrite: Rewrite | None,
+        selection: Selection,
+        embedded: int,
     ) -> VectorResult:
         started = time.perf_counter()
         # A vector knows no "not": the word after the minus would draw in what is to be left out.
         text = analyzed.asked if mode == "semantic" else analyzed.wanted
         adapted = query.filters.kind != "email"  # the adapter learns nothing from mails
         try:
-            vector = self._semantic.query(text, adapted=adapted)
-            hyde, answer = self._by_answer(query, mode, analyzed, rewrite, selection, vector)
+            vector = self._semantic.query(text, adapted=adapted, embedded=embedded)
+            hyde, answer = OFF, None
+            if mode == "hyde" or rewrite is not None:
+                hyde, answer = self._by_answer(query, mode, analyzed, rewrite, selection, vector)
             found = vector.rank("semantic", selection, self._options.depth)
         except Exception as error:
             if not isinstance(error, LibrarianError):
@@ -759,15 +763,15 @@ class HybridSearchEngine:
         toward = vector.toward(self._semantic.query(answer, adapted=False), HYDE_QUERY_SHARE)
         return replace(toward.rank("hyde", selection, self._options.depth), ms=_since(started)), form
 
-    def _rewrite(self, context: SearchContext) -> None:
-        """Ask the language model, where there is one and the query is one for it; without it all goes on."""
+    def _rewrite(self, context: SearchContext, rewriting: QueryExpansion) -> None:
+        """Ask the language model, if the query is one for it; without it all goes on."""
         query = context.query
         by_caller = query.hypothetical_answer or query.semantic_weight is not None or not query.ask_llm
-        if self._rewriting is None or context.mode not in REWRITTEN or by_caller or why_no_answer(context.analyzed):
+        if context.mode not in REWRITTEN or by_caller or why_no_answer(context.analyzed):
             return
         try:
             with self._running.released():
-                answer = context.rewrite = self._rewriting.of(query.text, context.deadline)
+                answer = context.rewrite = rewriting.of(query.text, context.deadline)
             context.forms.append(QueryForm(answer.search_terms, answer.hypothetical_answer, answer.model))
         except LibrarianError as error:
             context.degrade(f"llm: {error}")

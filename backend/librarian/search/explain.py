@@ -86,14 +86,11 @@ class Analyst:
         columns = self._catalog.columns()
         entries, _ = self.engine.deduplicated(ranked, query, columns)
         groups = pagination.grouped(entries, ranked, columns, query)
-        ranks = {one.place: rank for rank, group in enumerate(groups, 1) for one in group}
-        shown = [ranked[one.place] for one in entries]
-        documents = reader.documents([candidate.doc_id for candidate in shown])
-        copies = pagination.also_in(entries, shown, documents, reader)
+        ranks = {ranked.chunk_ids[one.place]: rank for rank, group in enumerate(groups, 1) for one in group}
         found = [
-            (ranks[one.place], documents[candidate.doc_id].document.file_path)
-            for one, candidate, also_in in zip(entries, shown, copies, strict=True)
-            if candidate.doc_id == stored.doc_id or stored.document.file_path in also_in
+            (ranks[hit.candidate.chunk_id], hit.document.document.file_path)
+            for hit in pagination.hits(entries, ranked, reader, None, lambda _: 0.0)
+            if hit.document.doc_id == stored.doc_id or stored.document.file_path in hit.also_in
         ]
         if not found:
             return None

@@ -9,14 +9,13 @@ was found is listed by its lines.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from ..models import (
-    Candidate,
     Chunk,
     Document,
     Further,
@@ -33,7 +32,7 @@ from ..schemas import DEFAULT_TOKENS
 from ..storage.base import CatalogReader, Columns
 from ..text.sanitizing import without_hidden
 from .ranking import Ranked
-from .snippets import Excerpts, TextRange
+from .snippets import Excerpts, TextRange, section_at
 
 CHARACTERS = 4  #: of an answer's text that count as a token
 #: Measured over answers as text: the tokens around the results, and the characters of a result that are there whatever
@@ -124,89 +123,44 @@ def hits(
 ) -> list[Hit]:
     """What is shown of a page: texts, snippets (empty without `cut`) and everywhere that the same text stands."""
     shown = [found[one.place] for one in page]
-    documents = reader.documents([candidate.doc_id for candidate in shown])
-    chunks = reader.chunks([candidate.chunk_id for candidate in shown])
-    elsewhere = also_in(page, shown, documents, reader)
+    doc_ids = [candidate.doc_id for candidate in shown]
+    documents = reader.documents([*doc_ids, *(doc_id for one in page for doc_id in one.doc_ids)])
+    chunk_ids = [candidate.chunk_id for candidate in shown]
+    chunks, copies = reader.chunks(chunk_ids), reader.copies(chunk_ids)
     made = []
-    for one, candidate, paths in zip(page, shown, elsewhere, strict=True):
+    for one, candidate in zip(page, shown, strict=True):
         document, chunk = documents.get(candidate.doc_id), chunks.get(candidate.chunk_id)
         if document is None or chunk is None:
             continue
+        paths = {*document.also_in, *copies.get(candidate.chunk_id, ())}
+        paths.update(documents[doc_id].document.file_path for doc_id in one.doc_ids if doc_id in documents)
+        also_in = tuple(sorted(paths - {document.document.file_path}))
         text = chunk.chunk
         snippet = cut(text, document.document.language) if cut else Snippet("", text.line_start, text.line_end)
         tokens = _tokens_in(len(text.text))
-        made.append(Hit(candidate, chunk, document, snippet, relevance(found.sums[one.place]), paths, tokens=tokens))
+        made.append(Hit(candidate, chunk, document, snippet, relevance(found.sums[one.place]), also_in, tokens=tokens))
     return made
-
-
-def also_in(
-    page: Sequence[PageEntry],
-    shown: Sequence[Candidate],
-    documents: Mapping[int, StoredDocument],
-    reader: CatalogReader,
-) -> list[tuple[str, ...]]:
-    """The further paths at which the text of each hit stands; `shown` and `documents` are what the page shows."""
-    others = reader.documents([doc for one in page for doc in one.doc_ids])
-    copies = reader.copies([candidate.chunk_id for candidate in shown])
-    found = []
-    for one, candidate in zip(page, shown, strict=True):
-        paths = {others[doc].document.file_path for doc in one.doc_ids if doc in others}
-        paths.update(copies.get(candidate.chunk_id, ()))
-        if document := documents.get(candidate.doc_id):
-            paths.update(document.also_in)
-            paths.discard(document.document.file_path)
-        found.append(tuple(sorted(paths)))
-    return found
 
 
 # -- what of their documents ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A document that answers, by its chunks: the best one first."""
+class Group(NamedTuple):
+    """A document that answers, by its chunks."""
 
     hit: Hit  #: of the best chunk, with a snippet that is about to be replaced
-    further: Sequence[StoredChunk] = ()
+    further: tuple[Further, ...] = ()  #: its further chunks
     nearest: tuple[int, int] | None = None  #: where in the best chunk the part nearest to the query lies
 
-    def listed(self) -> tuple[Further, ...]:
-        """The document's further chunks; the heading of one in the section that is shown needn't be repeated."""
-        own = self.hit.chunk.chunk.heading_path
-        chunks = [stored.chunk for stored in self.further]
-        headings = [without_hidden(one.heading_path[-1]) if one.heading_path not in (own, ()) else "" for one in chunks]
-        return tuple(
-            Further(one.line_start, one.line_end, _tokens_in(len(one.text)), heading)
-            for one, heading in zip(chunks, headings, strict=True)
-        )
 
-
-class _Sections:
-    """Where the sections of a document lie, each up to the next heading of whatever level. Offsets and lines."""
-
-    def __init__(self, headings: Sequence[Heading], end: int, line_end: int) -> None:
-        self._headings, self._end, self._line_end = headings, end, line_end
-        self._starts = [heading.start for heading in headings]
-
-    def at(self, offset: int) -> tuple[int, int]:
-        """First and last offset of the section at an offset, the last one not in it."""
-        number = bisect_right(self._starts, offset)
-        start = self._starts[number - 1] if number else 0
-        return start, self._starts[number] if number < len(self._starts) else self._end
-
-    def path_at(self, offset: int) -> tuple[str, ...]:
-        """The headings that stand above an offset, outermost first."""
-        path: list[Heading] = []
-        for heading in reversed(self._headings[: bisect_right(self._starts, offset)]):
-            if not path or heading.level < path[-1].level:
-                path.append(heading)
-        return tuple([heading.text for heading in reversed(path)])
-
-    def lines_at(self, offset: int) -> tuple[int, int]:
-        """First and last line of the section at an offset."""
-        number = bisect_right(self._starts, offset)
-        first = self._headings[number - 1].line if number else 1
-        return first, self._headings[number].line - 1 if number < len(self._starts) else max(first, self._line_end)
+def listed(hit: Hit, chunks: Iterable[StoredChunk]) -> tuple[Further, ...]:
+    """Further chunks of a hit's document; the heading of one in the section that is shown needn't be repeated."""
+    own, found = hit.chunk.chunk.heading_path, []
+    for stored in chunks:
+        one = stored.chunk
+        heading = without_hidden(one.heading_path[-1]) if one.heading_path not in (own, ()) else ""
+        found.append(Further(one.line_start, one.line_end, _tokens_in(len(one.text)), heading))
+    return tuple(found)
 
 
 def pack(groups: Sequence[Group], excerpts: Excerpts, reader: CatalogReader, space: int, query: Query) -> list[Hit]:
@@ -227,23 +181,24 @@ def pack(groups: Sequence[Group], excerpts: Excerpts, reader: CatalogReader, spa
         if count and needed > aim:
             break
         count += 1
-    listed = [group.listed() if number < WITH_LIST else () for number, group in enumerate(groups[:count])]
-    left = max(0, aim - sum(heads[:count]) - sum(map(_size_of, listed)))
+    groups = groups[:count]
+    left = max(0, aim - sum(heads[:count]) - sum([_size_of(group.further) for group in groups[:WITH_LIST]]))
     packed: list[Hit] = []
-    for number, group in enumerate(groups[:count]):
+    for number, group in enumerate(groups):
         free = left - LEAST * (count - number - 1)
         share = SHARES[number] if number < len(SHARES) else SHARE
         own = max(LEAST, int(free if count == 1 else free * share))
         hit = _shown(group, excerpts, reader, min(own, max(LEAST, space - heads[number])))
         left -= len(hit.snippet.text)
         packed.append(hit)
-    for number, (hit, group) in enumerate(zip(packed, groups, strict=False)):
-        lines = hit.snippet.line_start, hit.snippet.line_end
-        further = [one for one in group.listed() if one.line_start < lines[0] or lines[1] < one.line_end]
+    for number, (hit, group) in enumerate(zip(packed, groups, strict=True)):
+        first, last = hit.snippet.line_start, hit.snippet.line_end
+        further = [one for one in group.further if one.line_start < first or last < one.line_end]
         while number >= WITH_LIST and further and _size_of(further) > left:
             further.pop()
-        left -= _size_of(further) if number >= WITH_LIST else 0
-        packed[number] = replace(hit, further=tuple(further))
+        if further:
+            left -= _size_of(further) if number >= WITH_LIST else 0
+            packed[number] = replace(hit, further=tuple(further))
     return packed
 
 
@@ -275,13 +230,14 @@ def _shown(group: Group, excerpts: Excerpts, reader: CatalogReader, space: int) 
     """The hit with at most `space` characters of the section that its chunk stands in; a sentence may take more."""
     hit = group.hit
     chunk, document = hit.chunk.chunk, hit.document
-    headings = document.document.headings
-    end = chunk
+    headings, end, line_end = document.document.headings, chunk.end, chunk.line_end
     if chunk.ordinal + 1 < document.chunk_count and (not headings or headings[-1].start < chunk.end):
         ending = reader.chunks_between(document.doc_id, document.chunk_count - 1, document.chunk_count, 0, _END)
-        end = ending[-1].chunk if ending else chunk
-    sections = _Sections(headings, max(chunk.end, end.end), max(chunk.line_end, end.line_end))
-    low, high = sections.at(chunk.start)[0], sections.at(max(chunk.start, chunk.end - 1))[1]
+        end = max(end, ending[-1].chunk.end if ending else 0)
+        line_end = max(line_end, ending[-1].chunk.line_end if ending else 0)
+    starts = [heading.start for heading in headings]
+    limits = [0, *starts, max([end, *starts[-1:]])]
+    low, high = (section_at(limits, chunk.start)[0], section_at(limits, max(chunk.start, chunk.end - 1))[1])
     chunks, all_there = [chunk], low >= chunk.start and high <= chunk.end
     if space > len(chunk.text) and not all_there:
         first, last = max(0, chunk.ordinal - REACH), chunk.ordinal + REACH
@@ -292,17 +248,22 @@ def _shown(group: Group, excerpts: Excerpts, reader: CatalogReader, space: int) 
         chunks = own or chunks
         all_there = len(chunks) == len(near) and (not first or near[0].ordinal > first) and near[-1].ordinal < last
     text = TextRange.of(chunks, chunk)
-    snippet, at, whole = excerpts.cut(
-        text, document.document.language, space, sections.at, group.nearest, least=SENTENCE
-    )
-    low, high = sections.at(at)
+    snippet, at, whole = excerpts.cut(text, document.document.language, space, limits, group.nearest, least=SENTENCE)
+    low, high = section_at(limits, at)
+    number = bisect_right(limits, at) - 1  # of headings above
+    first_line = headings[number - 1].line if number else 1
+    last_line = headings[number].line - 1 if number < len(headings) else max(first_line, line_end)
+    path: list[Heading] = []
+    for heading in reversed(headings[:number]) if (low, high) != section_at(limits, chunk.start) else ():
+        if not path or heading.level < path[0].level:
+            path.insert(0, heading)
     return replace(
         hit,
         snippet=snippet,
         packed=True,
-        tokens=max(_tokens_in(high - low), _tokens_in(len(snippet.text))),
-        heading_path=() if sections.at(at) == sections.at(chunk.start) else sections.path_at(at),
-        section=None if whole and all_there else sections.lines_at(at),
+        tokens=_tokens_in(max(high - low, len(snippet.text))),
+        heading_path=tuple([heading.text for heading in path]),
+        section=None if whole and all_there else (first_line, last_line),
     )
 
 

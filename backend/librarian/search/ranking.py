@@ -267,6 +267,10 @@ class Curve:
         x = self.slope * (total - self.middle)
         return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(max(x, -700.0)) / (1 + math.exp(max(x, -700.0)))
 
+    def total(self, relevance: float) -> float:
+        """The sum that has this relevance."""
+        return self.middle + math.log(relevance / (1 - relevance)) / self.slope
+
 
 def _shipped() -> dict[str, Curve]:
     """Set by hand between the best sums of questions that the Ray and Kubernetes manuals answer and of others."""

@@ -29,6 +29,7 @@ from ..models import (
 from ..storage.base import Columns, KeywordIndex
 from ..text.analyzer import StandardAnalyzer
 from ..vector_stores.base import VectorStore
+from ..vector_stores.exact import ExactStore
 from .candidates import Floats, nan_to_zero
 from .query_expansion import QUOTES, QueryForm
 from .ranking import Ranked, ranked
@@ -264,11 +265,7 @@ def _better_of(own: Ranking, expanded: Ranking) -> Ranking:
 
 
 class VectorRetriever:
-    """Makes vector queries of texts.
-
-    `embedded` says how many chunks have vectors in the catalog, whether or not the store holds them yet. Of `adapters`
-    the one that was learned for the model is applied to queries.
-    """
+    """Makes vector queries of texts. Of `adapters` the one that was learned for the model is applied to queries."""
 
     def __init__(
         self,
@@ -276,12 +273,10 @@ class VectorRetriever:
         vectors: Callable[[], VectorStore | None],
         *,
         threshold: float = 0.05,
-        embedded: Callable[[], int] = lambda: 0,
     ) -> None:
         self._embedder = embedder
         self._vectors = vectors
         self._threshold = threshold
-        self._embedded = embedded
         self.adapters: tuple[QueryAdapter, ...] = ()
 
     @property
@@ -289,17 +284,16 @@ class VectorRetriever:
         """False where embeddings are switched off."""
         return self._embedder is not None
 
-    def query(self, text: str, *, adapted: bool = True) -> VectorQuery:
+    def query(self, text: str, *, adapted: bool = True, embedded: int = 0) -> VectorQuery:
         """The vector query of a text, adapted to the library where it is `adapted`.
 
-        Raises `Unavailable` where there is no model or no vector.
+        Raises `Unavailable` where there is no model or no vector; `embedded` chunks have one in the catalog.
         """
         if self._embedder is None:
             raise Unavailable("Embeddings are switched off.", hint="Set embeddings.enabled to search by meaning.")
         embedder = self._embedder.get()
         store = self._vectors()
         if store is None or store.count() == 0:
-            embedded = self._embedded()
             what = f"The vectors of {embedded:,} passages are still to be read from where they are kept."
             what = what if embedded else "No passage is embedded yet."
             raise Unavailable(what, hint="Keyword search works meanwhile.")
@@ -348,21 +342,27 @@ class VectorQuery:
             windows=tuple(nearest[first].tolist()),
         )
 
-    def cosines(self, chunk_ids: Ids, columns: Columns, vector: Vector | None = None) -> Floats:
-        """Cosines of given chunks in their order, 0 where not above the threshold, NaN where there is no vector; with
-        another `vector` in place of the query's."""
-        found = np.full(len(chunk_ids), np.nan)
+    def cosines(self, chunk_ids: Ids, nearest: Sequence[int], columns: Columns) -> tuple[Floats, float | None]:
+        """Cosines of given chunks, and the best one of the `nearest` chunks before the query was adapted, which brings
+        a query that the library doesn't answer nearer to its passages too; None where it wasn't."""
+        found = self._cosines(self.vector, chunk_ids, columns)
+        if self.plain is None:
+            return found, None
+        plain = self._cosines(self.plain, np.sort(np.array(nearest, dtype=np.int64)), columns)
+        return found, float(np.nan_to_num(plain).max(initial=0.0))
+
+    def _cosines(self, vector: Vector, chunk_ids: Ids, columns: Columns) -> Floats:
+        """Of given chunks, by rising id, 0 where not above the threshold, NaN where there is no vector."""
+        best = np.full(len(chunk_ids), np.nan)
         if not len(chunk_ids):
-            return found
-        vector = self.vector if vector is None else vector
-        limit = len(chunk_ids) * WINDOWS_READ * 2
-        chunks, best, _ = _by_chunk(*self.store.search(vector, limit, columns.only(np.sort(chunk_ids))))
-        if not len(chunks):
-            return found
-        at = np.minimum(np.searchsorted(chunks, chunk_ids), len(chunks) - 1)
-        there = chunks[at] == chunk_ids
-        found[there] = np.where(best > self.threshold, best, 0.0)[at[there]]
-        return found
+            return best
+        if isinstance(self.store, ExactStore):
+            windows, cosines = self.store.cosines(vector, chunk_ids)
+        else:
+            limit = len(chunk_ids) * WINDOWS_READ * 2
+            windows, cosines = self.store.search(vector, limit, columns.only(chunk_ids))
+        np.fmax.at(best, np.searchsorted(chunk_ids, windows // WINDOWS_PER_CHUNK), cosines)
+        return np.where(best > self.threshold, best, 0.0 * best)
 
 
 def _by_chunk(windows: Ids, cosines: Vector) -> tuple[Ids, Floats, Ids]:

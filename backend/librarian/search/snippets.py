@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -43,7 +44,7 @@ _PIECE = re.compile(r"\S+")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 #: Letters of a token that a word with it surely begins with: Snowball's English stems differ from their words in the
 #: last letter at most (`happy`, `happi`), but for `dying`, `lying` and `tying`, which become `die`, `lie` and `tie`.
-_LETTERS, _IRREGULAR = 4, {"die", "lie", "tie"}
+_LETTERS, _IRREGULAR = _ALIKE_LETTERS, {"die", "lie", "tie"}
 #: A hyphen behind one letter or two: `e-mail` is also `email`, `re-use` is `reuse`.
 _JOINING = re.compile(r"-(?<=[a-z]-)(?<![a-z]{3}-)(?=[a-z])")
 _RARE_BLANK = re.compile(r"[^\S ]")
@@ -470,6 +471,13 @@ class TextRange:
         return cls(best if len(chunks) == 1 else _joined(chunks), (best.start, best.end))
 
 
+def section_at(limits: Sequence[int], offset: int) -> tuple[int, int]:
+    """First and last offset of the section at an offset, the last one not in it. A section reaches up to the next
+    heading of whatever level; `limits` are 0, where the headings begin, and where the document ends."""
+    number = min(bisect_right(limits, offset), len(limits) - 1)
+    return limits[number - 1], limits[number]
+
+
 class Excerpt(NamedTuple):
     """What is shown of a stretch."""
 
@@ -550,16 +558,16 @@ class Excerpts:
         stretch: TextRange,
         language: str,
         space: int,
-        section_of: Callable[[int], tuple[int, int]],
+        limits: Sequence[int],
         nearest: tuple[int, int] | None = None,
         *,
         least: int = 0,
     ) -> Excerpt:
         """At most `space` characters of the section that holds the sentences which answer, all of it if it fits.
 
-        A single sentence is cut only where it has more than `least` characters, too. `section_of` gives first and last
-        offset of the section at an offset of the document; `nearest` is where in the chunk the part lies whose vector
-        is nearest to the query's, where that is known.
+        A single sentence is cut only where it has more than `least` characters, too. `limits` are the document's
+        sections (`section_at`); `nearest` is where in the chunk the part lies whose vector is nearest to the query's,
+        where that is known.
         """
         chunk = stretch.text
         text, spans = chunk.text, spans_of(chunk)
@@ -578,7 +586,7 @@ class Excerpts:
             first = last = first + 1
         core = first + inside[0], last + inside[0]
         weights = {number + inside[0]: here for number, here in weights.items()}
-        low, high = section_of(spans[core[0]].start + chunk.start)
+        low, high = section_at(limits, spans[core[0]].start + chunk.start)
         section = _among(spans, low - chunk.start, high - chunk.start)
         while section[0] < core[0] and spans[section[0]].heading:  # it is named above the excerpt
             section = section[0] + 1, section[1]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..models import Chunk, Frame
@@ -58,7 +59,8 @@ class Span:
 _Line = tuple[int, int, int]
 
 
-def spans_of(chunk: Chunk) -> list[Span]:
+@lru_cache(512)  # the same passages answer many questions
+def spans_of(chunk: Chunk) -> Sequence[Span]:
     """The chunk's spans in order. Blank lines are in none, nor are lines that show nothing, such as tags, nor the rules
     above and below titles.
     """

@@ -74,16 +74,22 @@ class Catalog:
         with self._database.read() as session:
             yield CatalogReader(session, self._shared_products, self._memory)
 
-    def columns(self) -> Columns:
-        """The columns of what is committed: kept, and brought up to date by what any process changed since."""
-        # In this order: whoever waits for the lock while it reads may hold the last connection.
-        with self._database.read() as session, self._columns_lock:
-            reader, columns = CatalogReader(session, self._shared_products, self._memory), self._columns
-            if columns is not None and reader.changes < self._columns_at:
-                return columns  # this thread's transaction is older than what another has loaded already
-            changes = session.rows("SELECT doc_ids FROM changes WHERE number > ?", self._columns_at)
-            changed = {doc_id for (doc_ids,) in changes for doc_id in json.loads(doc_ids)}
-            unknown = len(changes) < reader.changes - self._columns_at
+    def fact(self, key: str) -> str:
+        """What `CatalogReader.meta` gave for the key in this process's last read transaction; of the keys that every
+        transaction begins with."""
+        return self._memory.facts.get(key, "")
+
+    def columns(self, reader: CatalogReader | None = None) -> Columns:
+        """The columns of what is committed, or of what `reader` sees: kept, and brought up to date by what any process
+        changed since. Newer ones than `reader` sees are given as they are."""
+        if reader is None:
+            with self.read() as own:
+                return self.columns(own)
+        with self._columns_lock:  # taken after a connection: whoever holds it needs none
+            columns, state = self._columns, (reader.changes, reader.generation)
+            if columns is not None and state <= (self._columns_at, columns.generation):
+                return columns
+            changed, unknown = reader.changed_since(self._columns_at)
             # Above so many changed documents, reading all columns anew is no slower.
             if columns is None or unknown or len(changed) > 100 + columns.documents // 4:
                 columns = reader.load_columns()
@@ -227,6 +233,8 @@ class Catalog:
             session.rows(
                 "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key, value
             )
+        with self.read():
+            pass  # so that `fact` tells it
 
     def bump(self) -> int:
         """Commit a new generation, tell every server, and return it: one more than any before."""

@@ -51,12 +51,15 @@ T = TypeVar("T")
 
 Scores = npt.NDArray[np.float64]
 
+_NO_IDS, _NO_SCORES = np.empty(0, dtype=np.int64), np.empty(0)
+
 K1 = 1.2  #: tantivy's; it can't be set
 
 _SPARE = 1.25  # how many more than expected are ranked, so that enough of them pass a filter
 
 _UNWRITTEN = (OSError, ValueError, RuntimeError)  # what tantivy raises
 
+_READ = 400  # entries that scores of given chunks are looked for among
 _HEAP = 50_000_000  # bytes of postings that the writer collects before it writes a segment; grows as needed
 
 
@@ -213,7 +216,7 @@ class TantivyIndex:
         started = time.perf_counter()
         searcher = self._open_searcher()
         scored = self._build.scored(query, FIELDS)
-        ids, raw = np.empty(0, dtype=np.int64), np.empty(0)
+        ids, raw = _NO_IDS, _NO_SCORES
         if scored is not None and limit > 0 and (selection.mask is None or selection.count > 0):
             ids, raw = self._passing(searcher, [(MUST, scored), *self._build.demanded(query)], selection, limit)
             order = np.lexsort((ids, -raw))
@@ -242,11 +245,11 @@ class TantivyIndex:
 
         `bm25` is what `search` gives as `scores`; `body`, `title`, `headings`, `path` are those fields' BM25 alone,
         over the same reach; `identifiers` is the share of the query's identifiers that the chunk holds, 0 without any.
-        Demands of the query (phrases, exclusions) are left aside. One small search per name, over these chunks only.
+        Demands of the query (phrases, exclusions) are left aside. Each name takes a search over these chunks. What may
+        be among the best of all by a field is looked for there first: single chunks take long in every segment.
         """
         searcher = self._open_searcher()
         order = np.asarray(chunk_ids, dtype=np.int64)
-        among = self._build.among("chunk", order)
 
         def scores(name: str) -> Vector:
             found = np.zeros(len(order), dtype=np.float32)
@@ -257,7 +260,11 @@ class TantivyIndex:
                 scale = self._reach(searcher, query)
             if wanted is None or not len(order):
                 return found
-            numbers, own = _best(searcher, joined([(MUST, among), (MUST, wanted)]), len(order))
+            numbers, own = (_NO_IDS, _NO_SCORES) if name == "bm25" else _best(searcher, wanted, _READ)
+            if len(numbers) in (0, _READ) and len(left := np.setdiff1d(order, numbers)):
+                among = self._build.among("chunk", left)
+                further = _best(searcher, joined([(MUST, among), (MUST, wanted)]), len(left))
+                numbers, own = np.concatenate((numbers, further[0])), np.concatenate((own, further[1]))
             if len(numbers):
                 sorting = np.argsort(numbers)
                 numbers, own = numbers[sorting], own[sorting]
@@ -360,17 +367,13 @@ class TantivyIndex:
         return reach
 
     def _reach_of(self, searcher: Any, query: AnalyzedQuery) -> float:
-        entries = _entries(searcher)
-        parts: list[float] = []
-        seen: set[str] = set()
-        for field in self._build.weights:
-            for term in self._build.terms_of(query, field):
-                containing = int(searcher.doc_freq(field, term))
-                if containing:
-                    seen.add(term)
-                    parts.append(self._build.weight(query, field, term) * idf(containing, entries))
-        missing = [term for term in self._build.terms_of(query, "body") if term not in seen]
-        parts.extend(self._build.weight(query, "body", term) * idf(0, entries) for term in missing)
+        entries, body = _entries(searcher), self._build.weights["body"]
+        absent, parts = self._build.shares(query), []
+        for field, term, weight in self._build.weighted(query, self._build.weights):
+            if containing := searcher.doc_freq(field, term):
+                absent.pop(term, None)
+                parts.append(weight * idf(containing, entries))
+        parts += [body * share * idf(0, entries) for share in absent.values()]
         return (K1 + 1) * math.fsum(parts) or 1.0
 
     def _newest(self) -> Any:

@@ -217,32 +217,33 @@ class QueryBuilder:
         self._schema = schema
         self.weights: dict[str, float] = asdict(weights)
 
-    def terms_of(self, query: AnalyzedQuery, field: str) -> tuple[str, ...]:
-        """The query's terms that are looked for in a field."""
-        if field == "identifiers":
-            return query.identifiers
-        return query.terms or tuple(dict.fromkeys(term for phrase in query.phrases for term in phrase))
-
-    def weight(self, query: AnalyzedQuery, field: str, term: str) -> float:
-        """What a term counts in a field: the field's weight, times how often the question says the term.
+    def shares(self, query: AnalyzedQuery) -> dict[str, float]:
+        """Each of the terms of text fields with what it counts beside others: how often the question says it.
 
         Of a hyphenated word the parts count and the whole hardly does (`_WHOLE`); an identifier has a field of its own.
         A stem of another language than the question's counts less (`_OTHER_STEM`).
         """
-        if field == "identifiers":
-            return self.weights[field]
-        share = _WHOLE if "-" in term and _HYPHENATED.fullmatch(term) else 1.0
-        share *= _OTHER_STEM if term in query.other_stems else 1.0
-        times = dict(query.repeated).get(term, 1) if query.repeated else 1
-        return self.weights[field] * share * times
+        times, found = dict(query.repeated), {}
+        for term in query.terms or [term for phrase in query.phrases for term in phrase]:
+            share = _WHOLE if "-" in term and _HYPHENATED.fullmatch(term) else 1.0
+            found[term] = share * (_OTHER_STEM if term in query.other_stems else 1.0) * times.get(term, 1)
+        return found
+
+    def weighted(self, query: AnalyzedQuery, fields: Iterable[str]) -> list[tuple[str, str, float]]:
+        """Fields that count, the terms that are looked for there, and what each counts there."""
+        shares, found = self.shares(query), []
+        for field in fields:
+            if (weight := self.weights[field]) > 0:
+                terms = dict.fromkeys(query.identifiers, 1.0) if field == "identifiers" else shares
+                found += [(field, term, weight * share) for term, share in terms.items()]
+        return found
 
     def scored(self, query: AnalyzedQuery, fields: Iterable[str]) -> Query | None:
         """Any of the terms in any of the fields, weighted; None where there is nothing to look for."""
+        of_term, boosted, schema = tantivy.Query.term_query, tantivy.Query.boost_query, self._schema
         clauses = [
-            (SHOULD, tantivy.Query.boost_query(self._term(field, term, "freq"), self.weight(query, field, term)))
-            for field in fields
-            if self.weights[field] > 0
-            for term in self.terms_of(query, field)
+            (SHOULD, boosted(of_term(schema, field, term, "freq"), weight))
+            for field, term, weight in self.weighted(query, fields)
         ]
         return tantivy.Query.boolean_query(clauses) if clauses else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
@@ -38,6 +39,7 @@ from .rows import (
 _BATCH = 500
 _CACHED_CHARACTERS = 8_000_000  #: of documents' texts together
 MOST_COPIES = 100  #: paths that are named of those with equal content, however many there are
+_CACHED_CHUNKS = 2000  #: about 4 MB
 _SHOWN = 60  #: more documents than an answer shows; a caller that reads this many reads them all, once
 
 
@@ -51,6 +53,9 @@ _SAME_CONTENT = "SELECT content_hash, file_path FROM documents WHERE content_has
 _SAME_MAIL = """SELECT e.fingerprint, d.file_path FROM emails e JOIN documents d ON d.id = e.doc_id
     WHERE e.fingerprint AMONG ?"""
 _MODEL = "(SELECT id FROM embedded_models WHERE fingerprint = ?)"
+#: Entries of `meta` that every read transaction begins with: its state, and which models' vectors answer.
+_FACTS = ("generation", "changes", "marks", "forgotten", "model", "model_key", "model_previous", "model_previous_key")
+_STATE = f"SELECT key, value FROM meta WHERE key IN ({', '.join(map(repr, _FACTS))})"
 
 
 @dataclass(slots=True)
@@ -63,9 +68,12 @@ class Memory:
             4096, most_weight=_CACHED_CHARACTERS, weigh=lambda stored: len(stored.document.text)
         )
     )
+    #: (number of changes, chunk id) → the chunk
+    chunks: LruCache[tuple[int, int], StoredChunk] = field(default_factory=lambda: LruCache(_CACHED_CHUNKS))
     products: tuple[int, dict[str, dict[str, int]]] = (-1, {})  #: number of changes, product → component → documents
     #: (numbers of changes and of embedding marks), totals, embedded chunks by model
     totals: tuple[tuple[int, int], Count, dict[str, int]] | None = None
+    facts: dict[str, str] = field(default_factory=dict)  #: of `meta`, as the last read transaction saw them
 
 
 class CatalogReader:
@@ -77,9 +85,7 @@ class CatalogReader:
         self._memory = memory
         self._columns: Columns | None = None
         self._paths: dict[str, dict[str, list[str]]] = {}  # statement → value → paths
-        state = dict(
-            session.rows("SELECT key, value FROM meta WHERE key IN ('generation', 'changes', 'marks', 'forgotten')")
-        )
+        self._facts = state = memory.facts = dict(session.rows(_STATE))
         self.generation = int(state.get("generation", 0))
         self.changes, self._marks = int(state.get("changes", 0)), int(state.get("marks", 0))
         self.forgotten = int(state.get("forgotten", 0))  #: how often a model's embedding marks were dropped
@@ -87,9 +93,20 @@ class CatalogReader:
     # -- chunks ----------------------------------------------------------------------------------------------------
 
     def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
-        """Stored chunks by id; unknown ids are missing."""
-        rows = self._rows(f"SELECT id, {CHUNK_COLUMNS} FROM chunks WHERE id AMONG ?", _listed(ids))
-        return {stored.chunk_id: stored for stored in self._stored(rows)}
+        """Stored chunks by id; unknown ids are missing. Those that were read lately aren't read again."""
+        cache, found, missing = self._memory.chunks, {}, []
+        for chunk_id in ids:
+            if (stored := cache.get((self.changes, chunk_id))) is not None:
+                found[chunk_id] = stored
+            else:
+                missing.append(chunk_id)
+        if missing:
+            rows = self._rows(f"SELECT id, {CHUNK_COLUMNS} FROM chunks WHERE id AMONG ?", _listed(missing))
+            read = self._stored(rows)
+            for stored in read if len(read) <= _SHOWN else ():
+                cache.put((self.changes, stored.chunk_id), stored)
+            found |= {stored.chunk_id: stored for stored in read}
+        return found
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
         """Texts of chunks by id; unknown ids are missing. Cheaper than `chunks`."""
@@ -267,6 +284,11 @@ class CatalogReader:
         rows = self._rows("SELECT file_path, included FROM documents WHERE included <> ''")
         return {path: stored_included(packed) for path, packed in rows}
 
+    def changed_since(self, number: int) -> tuple[set[int], bool]:
+        """Ids of the documents that changed after so many changes, and whether some of these are no longer known."""
+        rows = self._rows("SELECT doc_ids FROM changes WHERE number > ?", number)
+        return {doc_id for (doc_ids,) in rows for doc_id in json.loads(doc_ids)}, len(rows) < self.changes - number
+
     def load_columns(self) -> Columns:
         """All columns, read anew."""
         chunks = self._rows("SELECT id, doc_id, text_key FROM chunks")
@@ -367,8 +389,10 @@ class CatalogReader:
 
     def meta(self, key: str, default: str = "") -> str:
         """What `Catalog.set_meta` stored."""
-        rows = self._rows("SELECT value FROM meta WHERE key = ?", key)
-        return str(rows[0][0]) if rows else default
+        if key in _FACTS:
+            return str(self._facts.get(key, default))
+        rows: list[tuple[str]] = self._rows("SELECT value FROM meta WHERE key = ?", key)
+        return rows[0][0] if rows else default
 
     # -- consistency -----------------------------------------------------------------------------------------------
 

@@ -231,21 +231,22 @@ def leaves_out(row: Row) -> bool:
 
 def stored_chunk(row: Row, document_text: str = "") -> StoredChunk:
     """From the chunk's id and CHUNK_COLUMNS; long openings come from the document's text where that is given."""
-    chunk_id, doc_id, *values, path, packed = row
-    fields = dict(zip(CHUNK_FIELDS, values, strict=True))
-    # Passages of an older format, which are read again after an update, have no third part.
-    frames, titles, *unseen = json.loads(packed.removeprefix(_LEFT_OUT)) if packed else ((), ())
+    chunk_id, doc_id, ordinal, start, end, text, level, page, line_start, line_end, digest, path, packed = row
+    place = (level, page, line_start, line_end, digest)
+    if not packed:
+        return StoredChunk(chunk_id, doc_id, Chunk(ordinal, start, end, text, _heading_path(path), *place))
+    frames, titles, unseen = json.loads(packed.removeprefix(_LEFT_OUT))
     for frame in frames:
         if frame[3] is None:
-            frame[3] = document_text[fields["start"] + frame[1] : fields["start"] + frame[4]].rstrip("\n")
-    chunk = Chunk(
-        **fields,
-        heading_path=tuple(json.loads(path)),
-        frames=tuple(starmap(Frame, frames)),
-        titles=tuple([(first, last) for first, last in titles]),
-        unseen=tuple([(first, last) for lines in unseen for first, last in lines]),
-    )
-    return StoredChunk(chunk_id, doc_id, chunk)
+            frame[3] = document_text[start + frame[1] : start + frame[4]].rstrip("\n")
+    marks = (tuple(starmap(Frame, frames)), tuple(map(tuple, titles)), tuple(map(tuple, unseen)))
+    return StoredChunk(chunk_id, doc_id, Chunk(ordinal, start, end, text, _heading_path(path), *place, *marks))
+
+
+@lru_cache(maxsize=4096)
+def _heading_path(packed: str) -> tuple[str, ...]:
+    """Remembered: the passages of a section share theirs."""
+    return tuple(json.loads(packed))
 
 
 def stored_document(row: Row, email: Row | None, text: Row | None, also_in: tuple[str, ...]) -> StoredDocument:

@@ -46,6 +46,9 @@ STEMMERS = {
 
 V = TypeVar("V")
 
+#: Language → stems of its common words, with these words' lengths; made when first asked for, which takes long.
+_COMMON_STEMS: dict[str, Mapping[str, Collection[int]]] = {}
+
 #: (token, start, end, is a whole identifier)
 _Found = tuple[str, int, int, bool]
 #: Tokens joined by single spaces, and identifiers.
@@ -98,7 +101,6 @@ class StandardAnalyzer:
         self._placed: dict[tuple[str, bool], _Memory[list[_Found]]] = {}
         self._words: dict[tuple[str, bool], _Memory[str]] = {}
         self._stemmers: dict[str, Stemmer.Stemmer | None] = {}
-        self._common_stems: dict[str, Mapping[str, Collection[int]]] = {}
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Callable[..., StandardAnalyzer], tuple[()]]:
@@ -209,7 +211,7 @@ class StandardAnalyzer:
 
     def _common(self, language: str) -> Mapping[str, Collection[int]]:
         """Stems of the common words of a language, with these words' lengths; none where it has no dictionary."""
-        known = self._common_stems.get(language)
+        known = _COMMON_STEMS.get(language)
         if known is None:
             found = dictionaries.dictionary(language)
             words = found.frequent.split() if found is not None else []
@@ -217,7 +219,7 @@ class StandardAnalyzer:
             lengths: dict[str, set[int]] = {}
             for word in words:
                 lengths.setdefault(self.stem(word, language), set()).add(len(word))
-            known = self._common_stems.setdefault(language, lengths)
+            known = _COMMON_STEMS.setdefault(language, lengths)
         return known
 
     def _pieces(self, language: str, keep_stop_words: bool) -> _Memory[list[_Found]]:

@@ -255,6 +255,12 @@ class ExactStore:
         cosines = np.einsum("ij,j->i", rows, question)
         return best_first(state.row_ids[candidates], cosines, limit)
 
+    def cosines(self, vector: Vector, chunk_ids: Ids) -> tuple[Ids, Vector]:
+        """Window ids and cosines of these chunks' windows, in no order."""
+        state, question = self._state, checked_question(vector, self.dimension)
+        places = _rows_of(state, chunk_ids)
+        return state.row_ids[places], np.einsum("ij,j->i", self._rows(state, places), question)
+
     def count(self) -> int:
         return int(self._state.ids.size)
 

@@ -54,23 +54,26 @@ def test_a_keyword_index_that_answers_nothing_leaves_the_answer_to_the_vectors(
 
 
 class SecondLookUp:
-    """A vector store's search that fails, or hangs, from its second call on."""
+    """A vector store elsewhere, whose search fails, or hangs, from its second call on."""
 
     def __init__(self, library: Library, work: Any) -> None:
-        self._search, self._work, self.calls = library.vectors.search, work, 0
+        self._store, self._work, self.calls = library.vectors, work, 0
 
-    def __call__(self, *given: Any) -> Any:
+    def count(self) -> int:
+        return self._store.count()
+
+    def search(self, *given: Any) -> Any:
         self.calls += 1
-        return self._search(*given) if self.calls == 1 else self._work()
+        return self._store.search(*given) if self.calls == 1 else self._work()
 
 
 def test_a_vector_store_that_fails_at_its_second_look_up_degrades_the_answer(
     manual: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    search = SecondLookUp(manual, fails)
-    monkeypatch.setattr(manual.vectors, "search", search)
+    store = SecondLookUp(manual, fails)
+    monkeypatch.setattr(manual, "vectors", store)
     outcome = asked(manual, "max_replicas in the settings", similarity_threshold=0.9)
-    assert search.calls == 2
+    assert store.calls == 2
     assert outcome.hits
     assert outcome.degraded == ("semantic: a segment is missing",)
 
@@ -79,10 +82,19 @@ def test_a_vector_store_that_hangs_at_its_second_look_up_is_waited_for_only_so_l
     manual: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     over = threading.Event()
-    monkeypatch.setattr(manual.vectors, "search", SecondLookUp(manual, over.wait))
+    monkeypatch.setattr(manual, "vectors", SecondLookUp(manual, over.wait))
     try:
         outcome = asked(manual, "max_replicas in the settings", similarity_threshold=0.9, semantic_timeout_ms=40.0)
     finally:
         over.set()
     assert outcome.hits
     assert outcome.degraded == ("semantic: no answer within 40 ms",)
+
+
+def test_vectors_in_memory_that_fail_at_the_second_look_up_degrade_the_answer(
+    manual: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manual.vectors, "cosines", fails)
+    outcome = asked(manual, "max_replicas in the settings", similarity_threshold=0.9)
+    assert outcome.hits
+    assert outcome.degraded == ("semantic: a segment is missing",)

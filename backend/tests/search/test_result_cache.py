@@ -37,7 +37,7 @@ class Meanwhile:
 def cached(engine: HybridSearchEngine, around: Meanwhile | None = None) -> ResultCache:
     store: LruCache[Key, SearchOutcome] = LruCache(9)
     return ResultCache(
-        around or engine, store, generation=lambda: 1, version=lambda: engine.ranker_version, complete=lambda: True
+        around or engine, store, generation=lambda: 1, version=lambda: engine.ranker_version, complete=lambda _: True
     )
 
 

@@ -51,7 +51,7 @@ class Cached:
             ANALYZER,
             generation=lambda: self.generation,
             version=lambda: self.version,
-            complete=lambda: self.complete,
+            complete=lambda _: self.complete,
             clock=lambda: self.now,
             **given,
         )
@@ -198,7 +198,7 @@ def test_cheap_modes_degraded_and_incomplete_answers_are_left_alone() -> None:
 def test_without_a_model_the_engine_answers() -> None:
     engine = Engine()
     cache = SemanticQueryCache(
-        engine, Loaded(None, "none"), ANALYZER, generation=lambda: 1, version=lambda: 0, complete=lambda: True
+        engine, Loaded(None, "none"), ANALYZER, generation=lambda: 1, version=lambda: 0, complete=lambda _: True
     )
     for _ in range(2):
         assert cache.search(Query("scaling", mode="hyde"), Deadline()).cache is None
