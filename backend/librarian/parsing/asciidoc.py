@@ -165,7 +165,7 @@ class AsciiDocParser:
             links=tuple(_links(text)),
             tags=tags_of(scanner.attributes),
             summary=summary_of(text, scanner.blocks, scanner.attributes, excluded),
-            last_modified=modified_of({"date": scanner.attributes.get("revdate", "")}, source.mtime_ns),
+            last_modified=modified_of({"date": scanner.attributes.get("revdate", "")}, source),
             title_in_text=in_text,
         )
 

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 from ..models import Block, Document, Heading, Link, SourceFile
 from ..text.characters import UNSEEN
 from .encoding import Decoded
-from .metadata import doc_type_of, iso_of_ns, summary_of, title_of
+from .metadata import date_in_name, doc_type_of, iso_of_ns, summary_of, title_of
 
 _MOST_STEPS: Final = 40  #: links that one path may lead through, as in Linux; more are a loop
 
@@ -87,15 +87,32 @@ _TABLE_PART = 1_000
 #: Tables with longer headers are written as one line of `name: value` per row.
 _LONGEST_HEADER = 300
 _SPACES = re.compile(r"[ \t\xa0\u2000-\u200a\u202f\u3000]+")
-_CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, *map(ord, UNSEEN), 65534, 65535)) | {13: "\n"}
+_CONTROLS: Final[dict[int, str | None]] = {
+    **dict.fromkeys((*range(1, 9), 11, 12, *range(14, 32), 127, *map(ord, UNSEEN), 65534, 65535)),
+    0: " ",
+    13: "\n",
+}
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _BACKTICKS = re.compile("`+")
 _LANGUAGE = re.compile(r"[^\w+#.-]")
+_NUMBER = re.compile(r"\s*[+\u2212-]?\d+\s*")
 
 #: Stands in a block's words where a page begins; a noncharacter, so no text holds it.
 PAGE_MARK = "\ufddf"
 
 Target = tuple[str, str]  #: words of a link, and where it leads
+
+
+def shift_mark(before: str, words: str, *, raised: bool) -> str:
+    """What stands between words and raised or lowered ones, so that digits keep their meaning; usually nothing.
+
+    >>> shift_mark("10", "6", raised=True), shift_mark("10", "2", raised=False), shift_mark("H", "2", raised=False)
+    ('^', '_', '')
+    """
+    last = before[-1:]
+    if not _NUMBER.fullmatch(words) or not (last.isalnum() or last in (")", "]")):
+        return ""
+    return "^" if raised else "_" if last.isdigit() else ""
 
 
 def marks_around(code: str) -> str:
@@ -109,7 +126,10 @@ def new_document(source: SourceFile, title: str, text: str, decoded: Decoded | N
         fields |= {"encoding": decoded.encoding, "encoding_confidence": decoded.confidence}
     if "doc_type" not in fields:
         fields["doc_type"] = doc_type_of(source.file_path, title, text)
-    known: dict[str, Any] = {"file_type": source.extension, "last_modified": iso_of_ns(source.mtime_ns)}
+    known: dict[str, Any] = {
+        "file_type": source.extension,
+        "last_modified": date_in_name(source.file_path) or iso_of_ns(source.mtime_ns),
+    }
     return Document(
         file_path=source.file_path,
         product=source.product,
@@ -289,7 +309,7 @@ class DocumentBuilder:
             links=tuple(sorted(self._links, key=lambda link: link.start)),
             tags=tuple(dict.fromkeys(tag for tag in map(one_line, tags) if tag)),
             summary=summary_of(text, self._blocks, {}),
-            last_modified=modified or iso_of_ns(source.mtime_ns),
+            last_modified=modified or date_in_name(source.file_path) or iso_of_ns(source.mtime_ns),
             title_in_text=in_text,
             notes=tuple(self.notes),
         )

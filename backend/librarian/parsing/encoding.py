@@ -57,7 +57,7 @@ def decode(data: bytes, name: str) -> Decoded:
             return _decoded(data.decode(wide, "replace"), wide, 0.9)
         if sample.count(0) > len(sample) * _MAX_STRAY_SHARE:
             raise _binary(name)
-        data, sample = data.replace(b"\0", b""), sample.replace(b"\0", b"")
+        data, sample = data.replace(b"\0", b" "), sample.replace(b"\0", b" ")
     if len(sample.translate(None, _CONTROLS)) < len(sample) * (1 - _MAX_CONTROL_SHARE):
         raise _binary(name)
     if b"\x1b$" not in sample:  # of the Japanese and Korean encodings of seven bits

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import SourceError
 from ..models import Document, SourceFile
-from .document_builder import DocumentBuilder
+from .document_builder import DocumentBuilder, shift_mark
 from .metadata import parse_date
 from .zip_package import ZipPackage, opened, resolved_target
 
@@ -25,10 +25,12 @@ from typing import TYPE_CHECKING
 from ..models import Excluded, Heading
 from .document_builder import Target, lines_of
 from .encoding import Decoded, decode
+from .front_matter import FrontMatter, read_front_matter
 from .html_cleanup import (
     around_text,
     classes,
     code_language,
+    drawn_text,
     formula,
     heading_level,
     image_text,
@@ -47,16 +49,7 @@ from .html_cleanup import (
     summary_columns,
     without_site,
 )
-from .metadata import (
-    DATE_KEYS,
-    FrontMatter,
-    given_doc_type,
-    given_language,
-    modified_of,
-    read_front_matter,
-    summary_of,
-    tags_of,
-)
+from .metadata import DATE_KEYS, given_doc_type, given_language, modified_of, summary_of, tags_of
 from .plain_text import plain
 
 if TYPE_CHECKING:
@@ -76,6 +69,7 @@ _CODE = frozenset({"code", "kbd", "samp", "tt"})
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*"}
 _SPACES = re.compile(r"\s+")
 _MAX_SPAN = 64
+_LONGEST_SHIFTED = 8  #: pieces of raised or lowered words that are looked at
 _LONGEST_HEADING = 400  #: characters; one that holds more was never closed
 #: Lists that lay out a page, as Javadoc's: their items hold headings.
 _LAYOUT_LIST = "boolean(./li/h2 | ./li/section/*[self::h2 or self::h3 or self::h4 or self::h5 or self::h6])"
@@ -156,6 +150,12 @@ class HtmlPage:
             self._add(f"${words}$" if self._address else words)
             return True
         if name == "sup" and (element.text or "") == "" and self._is_footnote(element):
+            return True
+        if name in ("sup", "sub") and self._pre is None:
+            words = "".join(islice(element.itertext(), _LONGEST_SHIFTED))
+            self._pieces.append(shift_mark("".join(self._pieces[-2:]), words, raised=name == "sup"))
+        if name == "svg" and element.get("aria-hidden") != "true":
+            self._pieces += (f" {words} " for words in drawn_text(element))
             return True
         return is_silent(element, name) or (self._strict and (element in self._around or is_around(element, name)))
 
@@ -486,7 +486,7 @@ class HtmlParser:
             reason = "sent on" if is_sent_on(root) else "search results" if is_for_search(root) else ""
             if reason:
                 document = replace(document, excluded=(Excluded(0, len(document.text), reason),))
-        return _with_front_matter(document, front) if front.end else document
+        return _with_front_matter(document, front, source) if front.end else document
 
 
 def _written(root: _Element | None, text: str) -> DocumentBuilder:
@@ -505,7 +505,7 @@ def _written(root: _Element | None, text: str) -> DocumentBuilder:
     return builder
 
 
-def _with_front_matter(document: Document, front: FrontMatter) -> Document:
+def _with_front_matter(document: Document, front: FrontMatter, source: SourceFile) -> Document:
     """With what the front matter says, which site generators take off a page."""
     values = front.values
     dated = any(key in values for key in DATE_KEYS)
@@ -514,7 +514,7 @@ def _with_front_matter(document: Document, front: FrontMatter) -> Document:
         doc_type=given_doc_type(values) or document.doc_type,
         language=given_language(values),
         summary=summary_of("", (), values) or document.summary,
-        last_modified=modified_of(values, document.mtime_ns) if dated else document.last_modified,
+        last_modified=modified_of(values, source) if dated else document.last_modified,
         front_matter=values,
         notes=(*document.notes, *([front.note] if front.note else [])),
     )

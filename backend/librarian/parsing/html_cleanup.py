@@ -398,6 +398,15 @@ def image_text(image: _Element) -> str:
     return "" if name.endswith("logo") or (name in _NOTES and words.startswith("[")) else words
 
 
+def drawn_text(picture: _Element) -> list[str]:
+    """The words of a drawing in SVG: its labels, titles and descriptions, each once."""
+    held = picture.xpath(
+        ".//*[local-name()='text' or local-name()='title' or local-name()='desc' or local-name()='foreignObject'"
+        " or local-name()='foreignobject'][not(ancestor::*[local-name()='text'])]"
+    )
+    return list(dict.fromkeys(words for one in held if (words := " ".join(" ".join(one.itertext()).split()))))
+
+
 def formula(element: _Element) -> str:
     """A formula in TeX where the page knows that; empty where it doesn't."""
     if element.tag == "script":

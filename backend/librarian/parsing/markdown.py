@@ -12,20 +12,11 @@ from ..errors import SourceError
 from ..models import Block, Document, Excluded, Link, SourceFile
 from .document_builder import marks_around, new_document
 from .encoding import decode
+from .front_matter import read_front_matter
 from .markdown_blocks import MarkdownBlocks, parse_blocks
 from .markdown_inline import markup_spans, role_targets, silent_spans
 from .mdx import IMPORT_LINE, is_mdx, mdx_spans, paired_tags
-from .metadata import (
-    doc_type_of,
-    given_doc_type,
-    given_language,
-    modified_of,
-    read_front_matter,
-    summary_of,
-    tags_of,
-    title_of,
-    without,
-)
+from .metadata import doc_type_of, given_doc_type, given_language, modified_of, summary_of, tags_of, title_of, without
 from .plain_text import plain
 from .spans import InsideCodeSpan, Intervals, code_blocks
 
@@ -151,7 +142,7 @@ class MarkdownParser:
             language=given_language(front.values),
             tags=tags_of(front.values),
             summary=resolve(summary_of(text, blocks, front.values, excluded)),
-            last_modified=modified_of(front.values, source.mtime_ns),
+            last_modified=modified_of(front.values, source),
             title_in_text=in_text,
             front_matter=front.values,
             notes=(front.note,) if front.note else (),
@@ -302,7 +293,7 @@ def _shown(output: Mapping[str, Any]) -> str:
 
 def _joined(lines: object) -> str:
     words = "".join(map(str, lines)) if isinstance(lines, list) else str(lines)
-    return _ESCAPES.sub("", words).replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    return _ESCAPES.sub("", words).replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ")
 
 
 def _fence(code: str, language: str) -> str:

@@ -3,128 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-import itertools
-import json
 import re
-import tomllib
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
 
-import yaml
-
-from ..models import Block, Excluded, Heading
+from ..models import Block, Excluded, Heading, SourceFile
 from ..text.characters import ENDS_ALONE, ENDS_BEFORE_BLANK, whole_until
 from .plain_text import picture_words, plain
-
-_FENCE = re.compile(r"(---|\+\+\+)[ \t]*\n")
-_JSON_OPENING = re.compile(r'\{\s*"')
-_BLANK_LINE = re.compile(r"[ \t]*(?:\n[ \t]*(?:\n|\Z)|\Z)")
-_MAX_CHARACTERS = 100_000  #: front matter beyond this is text that happens to begin with a rule
-_MAX_DEPTH = 20
-_MAX_VALUES = 20_000  #: YAML's references can name the same list so often that a page of text becomes gigabytes
-_MAX_NESTED = 1_000
-#: A value on one line that wants no quotes from a reader, though YAML may: `title: Mail: the basics`, `name: @acme/ui`.
-_LINE = re.compile(r"^([A-Za-z_][\w-]{0,60}):[ \t]+([^\s\"'\[\]{}|>&*!%#,?-][^\n]{0,1000}?)[ \t]*$", re.M)
-_BRACKET = re.compile(r"[\[\]{}]")
-_NESTED_ITEMS = re.compile(r"(?:[-?:][ \t]+){500}")
-
-try:
-    _Loader: type[yaml.SafeLoader] = yaml.CSafeLoader  # type: ignore[assignment]
-except AttributeError:  # pragma: no cover - PyYAML built without libyaml
-    _Loader = yaml.SafeLoader
-
-
-@dataclass(frozen=True, slots=True)
-class FrontMatter:
-    """`end` is the offset behind its closing line, 0 where there is none; `note` says what was wrong with it."""
-
-    values: Mapping[str, object] = field(default_factory=dict)
-    end: int = 0
-    note: str = ""
-
-
-def read_front_matter(text: str) -> FrontMatter:
-    """Front matter at the start of `text`. Where it is broken, its plain lines are taken, and the note says so."""
-    opening = _FENCE.match(text)
-    if opening is None:
-        return _json(text) if _JSON_OPENING.match(text) else FrontMatter()
-    rule = opening.group(1)
-    closing = re.compile(
-        rf"^{re.escape(rule)}[ \t]*(?:\n|\Z)" if rule == "+++" else r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.M
-    )
-    end = closing.search(text, opening.end(), opening.end() + _MAX_CHARACTERS)
-    if end is None:
-        return FrontMatter()
-    body = text[opening.end() : end.start()]
-    if rule == "---" and nested_too_deep(body):
-        return FrontMatter(end=end.end(), note="front matter can't be read: it is nested too deep")
-    try:
-        values = tomllib.loads(body) if rule == "+++" else yaml.load(body, Loader=_Loader)
-    except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
-        if rule == "---" and not re.search(r"^[\w-]+[ \t]*:", body, re.M):
-            return FrontMatter()  # two thematic breaks with prose between them
-        note = f"front matter can't be read: {str(error).splitlines()[0]}"
-        lines: dict[str, object] = dict(_LINE.findall(body)) if rule == "---" else {}
-        return FrontMatter(lines, end.end(), f"{note}; its lines are taken by themselves" if lines else note)
-    if values is None:
-        return FrontMatter(end=end.end())
-    return _plain(values, end.end())
-
-
-def _json(text: str) -> FrontMatter:
-    """An object in front of a blank line, as Hugo takes it; what isn't valid JSON is text."""
-    try:
-        values, end = json.JSONDecoder().raw_decode(text[:_MAX_CHARACTERS])
-    except (ValueError, RecursionError):
-        return FrontMatter()
-    if nested_too_deep(text[:end]):  # how deep the decoder itself goes differs from one Python to the next
-        return FrontMatter()
-    below = _BLANK_LINE.match(text, end)
-    return _plain(values, below.end()) if below else FrontMatter()
-
-
-def _plain(values: object, end: int) -> FrontMatter:
-    if not isinstance(values, dict):
-        return FrontMatter()
-    count = itertools.count()
-    try:
-        plain = {str(key): _plain_value(value, count) for key, value in values.items()}
-    except ValueError as error:
-        return FrontMatter(end=end, note=f"front matter can't be read: {error}")
-    return FrontMatter(plain, end)
-
-
-def nested_too_deep(text: str) -> bool:
-    """Whether YAML or JSON opens so many brackets or items inside each other that reading it would run out of stack."""
-    if _NESTED_ITEMS.search(text):
-        return True
-    depth = 0
-    for bracket in _BRACKET.findall(text):
-        depth = depth + 1 if bracket in "[{" else max(0, depth - 1)
-        if depth > _MAX_NESTED:
-            return True
-    return False
-
-
-def _plain_value(value: object, count: Iterator[int], depth: int = 0) -> object:
-    """Values that JSON can hold; dates become ISO strings. Raises `ValueError` where there are too many."""
-    if next(count) > _MAX_VALUES or depth > _MAX_DEPTH:
-        raise ValueError("it unfolds to too many values")
-    if isinstance(value, dict):
-        return {str(key): _plain_value(inner, count, depth + 1) for key, inner in value.items()}
-    if isinstance(value, (list, tuple, set)):
-        return [_plain_value(inner, count, depth + 1) for inner in value]
-    if isinstance(value, (dt.datetime, dt.date, dt.time)):
-        return value.isoformat()
-    if isinstance(value, float):
-        return value if value == value and abs(value) != float("inf") else str(value)
-    if value is None or isinstance(value, (str, int, bool)):
-        return value
-    return str(value)
-
 
 SUMMARY_CHARACTERS = 300
 DOC_TYPES = frozenset({"api", "guide", "architecture", "reference", "readme", "documentation"})
@@ -145,7 +32,22 @@ _SENTENCE_END = re.compile(
     rf"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)[{ENDS_BEFORE_BLANK}](?=[\"')\]]*\s)|[{ENDS_ALONE}]"
 )
 _LANGUAGE = re.compile(r"([A-Za-z]{2,3})(?:[-_][A-Za-z0-9]{2,8})*$")
-DATE_KEYS = ("updated", "lastmod", "last_modified", "date")
+#: Where Docusaurus, Hugo, Jekyll, Astro, Obsidian and Microsoft's documentation say when a page changed, then when it
+#: was published.
+DATE_KEYS = (
+    "updated", "lastmod", "last_modified", "last_update", "last_updated", "lastUpdated", "last-modified",
+    "lastModified", "modified", "updatedDate", "updated_at", "ms.date", "date", "pubDate", "publishDate", "published",
+)  # fmt: skip
+_UNIX_TIME = re.compile(r"\d{9,10}|\d{13}")  #: in seconds or milliseconds
+_IN_NUMBERS = re.compile(r"(\d{1,2})[-./](\d{1,2})[-./](\d{4})")  #: day first or month first
+_IN_WORDS = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b|,|^\w{2,6}day\b|^(?:mon|tue|wed|thu|fri|sat|sun)\b|\.(?=\s)", re.I)
+_ZONE = re.compile(r"\s+(?=[+-]\d\d:?\d\d$)|\s*\b(?:UTC|GMT)$")
+_FORMS = tuple(
+    f"{day}{time}"
+    for day in ("%Y%m%d", "%Y.%m.%d", "%B %d %Y", "%b %d %Y", "%d %B %Y", "%d %b %Y")
+    for time in ("", " %H:%M", " %H:%M:%S", " %H:%M:%S%z")
+)
+_DATE_IN_NAME = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)[^/]*\Z")
 
 #: By the file's name, its folders included; the first that matches holds.
 _TYPE_BY_NAME: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -263,26 +165,54 @@ def _tag(given: object) -> str:
     return str(given).strip()
 
 
-def modified_of(front_matter: Mapping[str, object], mtime_ns: int) -> str:
-    """`updated`, `lastmod`, `last_modified` or `date` of front matter where one is a date, else the mtime."""
+def modified_of(front_matter: Mapping[str, object], source: SourceFile) -> str:
+    """The date of front matter or of the file's name, else the mtime; empty where front matter has none but unclear
+    dates: those of a copy's mtime would be wrong.
+
+    `05/06/2024` is one, except under Microsoft's `ms.date`, whose month comes first.
+    """
+    is_given = False
     for key in DATE_KEYS:
         value = front_matter.get(key)
-        if isinstance(value, str) and (found := parse_date(value)):
+        value = value.get("date") if isinstance(value, Mapping) else value
+        is_given = is_given or value not in (None, "")
+        if found := parse_date(value, is_month_first=key == "ms.date"):
             return found
-    return iso_of_ns(mtime_ns)
+    return date_in_name(source.file_path) or ("" if is_given else iso_of_ns(source.mtime_ns))
 
 
-def parse_date(value: str) -> str:
-    """ISO 8601 in UTC, or empty where it isn't a date."""
-    value = value.strip().replace("/", "-")
+def date_in_name(file_path: str) -> str:
+    """The date in a file's name, such as `2024-05-06-release.md`; empty where there is none."""
+    found = _DATE_IN_NAME.search(file_path, file_path.rfind("/") + 1)
+    return parse_date("-".join(found.group(1, 3, 4))) if found else ""
+
+
+def parse_date(value: object, *, is_month_first: bool = False) -> str:
+    """ISO 8601 in UTC, or empty where it isn't a date or may be one of two.
+
+    >>> parse_date("May 6, 2024"), parse_date(20240506), parse_date("1714953600"), parse_date("05/06/2024")
+    ('2024-05-06T00:00:00Z', '2024-05-06T00:00:00Z', '2024-05-06T00:00:00Z', '')
+    """
+    words = "" if isinstance(value, bool) else _ZONE.sub("", " ".join(str(value or "").split()))
+    numbers = _IN_NUMBERS.fullmatch(words)
     try:
-        moment = dt.datetime.fromisoformat(value)
-    except ValueError:
-        return ""
-    try:
-        return iso(moment)
-    except OverflowError:
-        return ""
+        if _UNIX_TIME.fullmatch(words):
+            return iso(dt.datetime.fromtimestamp(int(words[:10]), dt.UTC))
+        if numbers:
+            first, second, year = map(int, numbers.groups())
+            if first <= 12 and second <= 12 and first != second and not is_month_first:
+                return ""
+            day, month = (first, second) if first > 12 else (second, first)
+            return iso(dt.datetime(year, month, day))
+        return iso(dt.datetime.fromisoformat(words.replace("/", "-")))
+    except (ValueError, OverflowError, OSError):
+        words = " ".join(_IN_WORDS.sub(" ", words).replace("Sept ", "Sep ").split())
+    for form in _FORMS if words[:40] == words else ():
+        try:
+            return iso(dt.datetime.strptime(words, form))
+        except (ValueError, OverflowError):
+            continue
+    return ""
 
 
 def iso(moment: dt.datetime) -> str:

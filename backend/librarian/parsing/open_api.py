@@ -12,7 +12,8 @@ from typing import Any
 from ..models import Block, Document, SourceFile
 from .document_builder import DocumentBuilder, new_document, one_line
 from .encoding import decode
-from .metadata import doc_type_of, nested_too_deep, title_from_name
+from .front_matter import nested_too_deep
+from .metadata import doc_type_of, title_from_name
 
 _OPEN_API = re.compile(r"^[^\S\n]*[\"']?(?:openapi|swagger)[\"']?\s*:\s*[\"']?[23]\.", re.M)
 _COMPACT_OPEN_API = re.compile(r"^\s*\{[^{}]{0,200}\"(?:openapi|swagger)\"\s*:\s*\"[23]\.")

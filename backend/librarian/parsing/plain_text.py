@@ -25,6 +25,7 @@ _NAMED_TARGET = re.compile(r"(?::[a-z][\w+.:-]*:`([^`<>]+?)\s*<[^<>`]*>`|`([^`<>
 #: AsciiDoc's `<<reference>>`.
 _TAG = re.compile(r"(?<!<)</?[A-Za-z][A-Za-z0-9.-]*(?:\s[^<>]{0,500})?/?>|<!--.*?-->")
 _PICTURE_NAME = re.compile(r"<img\s(?:[^<>]{0,500}?\s)??(title|alt)=\"([^\"<>]*[^\W\d_][^\"<>]*)\"", re.I)
+_RAISED = re.compile(r"(?<=\w)<sup>(?=[+-]?\d+</sup>)")
 _AUTOLINK = re.compile(r"<((?:https?|mailto):[^<>\s]*)>")
 _STRONG = re.compile(r"(\*\*|__|~~)(?=\S)(.+?)(?<=\S)\1")
 #: Asterisks may touch letters of scripts that put no blanks between words.
@@ -100,6 +101,7 @@ def _without_markup(text: str) -> str:
     if "[" in text:
         text = _PLAIN_LINK.sub(r"\1", _IMAGE.sub(r"\1", text))
     if "<" in text:
+        text = _RAISED.sub("^", text)
         text = _TAG.sub("", _AUTOLINK.sub(r"\1", text))
     if "*" in text or "_" in text or "~" in text:
         text = _EMPHASIS.sub(r"\1\2", _STRONG.sub(r"\2", text))

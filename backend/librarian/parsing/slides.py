@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..models import Document, SourceFile
-from .document_builder import DocumentBuilder, Target, one_line
+from .document_builder import DocumentBuilder, Target, one_line, shift_mark
 from .office_xml import attribute, child, children, description, drawing_words, local, parsed, whole
 from .zip_package import office_file
 
@@ -107,6 +107,9 @@ def _paragraphs(part: Any, body: _Element | None) -> Iterator[tuple[int, str, li
         for run in paragraph.iter():
             name = local(run)
             if name == "t":
+                baseline = attribute(child(run.getparent(), "rPr"), "baseline") or "0"
+                if baseline.strip("0"):
+                    pieces.append(shift_mark("".join(pieces[-2:]), run.text or "", raised=baseline[0] != "-"))
                 pieces.append(run.text or "")
             elif name == "br":
                 pieces.append("\n")

@@ -85,7 +85,7 @@ class CommaSeparatedParser:
         tabbed = source.extension == ".tsv"
         separator = _SEPARATOR_LINE.match(decoded.text)
         text = decoded.text[separator.end() :] if separator else decoded.text
-        text = text.replace("\0", "")
+        text = text.replace("\0", " ")
         comments, begin = _comments(text)
         delimiter = separator.group(1) if separator else "\t" if tabbed else _delimiter(text[begin:])
         cells = _cells(text[begin:].lstrip("\r\n").split("\n", 1)[0], delimiter) if comments else 0

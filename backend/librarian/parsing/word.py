@@ -16,7 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ..models import Document, SourceFile
-from .document_builder import PAGE_MARK, DocumentBuilder, Target
+from .document_builder import PAGE_MARK, DocumentBuilder, Target, shift_mark
 from .html import HtmlPage, html_tree
 from .office_xml import attribute, child, children, description, drawing_words, is_on, local, parsed, whole
 from .word_formatting import Looks, Numbering, ParagraphStyle, Styles, level_of, look_of
@@ -218,6 +218,14 @@ class _Body:
                 self._has_hidden_text = self._has_hidden_text or next(inner.iter("{*}t"), None) is not None
             elif name in _LEFT_OUT:
                 continue
+            elif name == "r" and (shift := attribute(child(inner, "rPr", "vertAlign"))).endswith("script"):
+                begin = len(line.pieces)
+                self._inline(inner, line)
+                words, before = "".join(line.pieces[begin:]), "".join(line.pieces[max(0, begin - 2) : begin])
+                line.pieces.insert(begin, shift_mark(before, words, raised=shift == "superscript"))
+            elif name == "ddList":  # a field of old forms, whose choice stands in no run
+                place = whole(attribute(child(inner, "result")) or attribute(child(inner, "default")))
+                line.pieces += map(attribute, islice(children(inner, "listEntry"), place, place + 1))
             elif name == "br" and attribute(inner, "type") == "page":
                 line.pieces.append("\n" if self._is_laid_out else f"{PAGE_MARK}\n")
             elif name in _CHARACTERS:

@@ -525,7 +525,7 @@ DOXYGEN = """<div class="fragment"><div class="line"><span class="lineno"> 1</sp
             "<table><tr><th>a</th><th>b</th></tr><tr><td rowspan='2'>1</td><td>2</td></tr><tr><td>3</td></tr></table>",
             "| a | b |\n| --- | --- |\n| 1 | 2 |\n|  | 3 |",
         ),
-        ("<p>See it<sup><a href='#f'>1</a></sup>, x<sup>2</sup>.</p>", "See it[1], x2."),
+        ("<p>See it<sup><a href='#f'>1</a></sup>, x<sup>2</sup>.</p>", "See it[1], x^2."),
         ("<ol><li><p>Foot.<a class='footnote-backref' href='#r'>↩</a></p></li></ol>", "1. Foot."),
         (
             "<table class='highlighttable'><tr><th class='filename'>a.py</th></tr><tr><td><pre>x = 1</pre></td></tr>",

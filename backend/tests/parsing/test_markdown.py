@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from librarian.parsing.chunking import StructureChunker
+from librarian.parsing.front_matter import read_front_matter
 from librarian.parsing.markdown_blocks import parse_blocks
-from librarian.parsing.metadata import read_front_matter
 
 from .conftest import Parse
 

@@ -232,7 +232,8 @@ def test_a_zero_byte_that_strayed_into_a_text_makes_it_no_other_encoding(encodin
     for zeros in (b"\0", b"\0\0"):
         data = text.encode(encoding)
         middle = len(text[:60].encode(encoding))
-        assert decode(data[:middle] + zeros + data[middle:], "f").text == text
+        found = decode(data[:middle] + zeros + data[middle:], "f").text
+        assert found.split() == f"{text[:60]} {text[60:]}".split()
 
 
 #: What each file of charset-normalizer's samples is encoded in, by its own documentation.

@@ -114,7 +114,7 @@ class RawHeaders(email.policy.Compat32):
         value = value[: _LONGEST_LIST if name in _LISTS else _LONGEST]
         if name in _PARAMETRIZED:
             value = ";".join(value.split(";", _MOST_PARAMETERS)[:_MOST_PARAMETERS])
-        value = repaired(_FOLD.sub("", value)).replace("\0", "")
+        value = repaired(_FOLD.sub("", value)).replace("\0", " ")
         return value.strip(" \t\"';") if name == "content-transfer-encoding" else value
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..document_builder import DocumentBuilder, Target
 from ..html import HtmlPage, html_tree
-from ..html_cleanup import is_layout, is_silent, name_of
+from ..html_cleanup import is_layout, name_of
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -24,7 +24,7 @@ _CONTROLS = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f]")
 
 def html_to_text(markup: str) -> str:
     """The visible words of `markup`. Never raises: what can't be parsed is returned without its tags."""
-    root = html_tree(_CONTROLS.sub("", markup))
+    root = html_tree(_CONTROLS.sub(" ", markup))
     if root is None:
         return _SPACES.sub(" ", re.sub(r"<[^>]{0,2000}>", " ", markup)).strip()
     lines = _Lines()
@@ -85,7 +85,8 @@ class _MailPage(HtmlPage):
         self._text = lines
 
     def _is_left_out(self, element: _Element, name: str) -> bool:
-        return is_silent(element, name) or "mso-hide:all" in (element.get("style") or "").replace(" ", "").lower()
+        hidden = "mso-hide:all" in (element.get("style") or "").replace(" ", "").lower()
+        return hidden or super()._is_left_out(element, name)
 
     def _is_layout(self, table: _Element) -> bool:
         """A table of cells holds no lists or quotes, few paragraphs, and nothing beside its cells."""

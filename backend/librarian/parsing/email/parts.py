@@ -98,7 +98,7 @@ class Body:
         self._left = _MAX_PARTS
         pieces = [piece for piece in self._pieces(message) if piece.strip()]
         whole = "\n\n".join(piece.strip("\n") for piece in pieces)
-        self.text = whole.replace("\0", "").strip("\n")
+        self.text = whole.replace("\0", " ").strip("\n")
 
     def _pieces(self, message: Message) -> Iterator[str]:
         """Texts in the order of their parts; of alternatives, the best one."""

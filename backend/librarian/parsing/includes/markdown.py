@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from ..document_builder import marks_around
+from ..front_matter import read_front_matter
 from ..markdown_blocks import hidden_in_directive
-from ..metadata import read_front_matter
 from . import parts
 from .files import IncludedFile, IncludeReader, NotIncluded, language_of
 

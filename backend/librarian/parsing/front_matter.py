@@ -1,0 +1,169 @@
+"""Front matter: the YAML, TOML or JSON that stands in front of a page, as its author typed it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import yaml
+
+_FENCE = re.compile(r"(---|\+\+\+)[ \t]*\n")
+_JSON_OPENING = re.compile(r'\{\s*"')
+_BLANK_LINE = re.compile(r"[ \t]*(?:\n[ \t]*(?:\n|\Z)|\Z)")
+_MAX_CHARACTERS = 100_000  #: front matter beyond this is text that happens to begin with a rule
+_MAX_DEPTH = 20
+_MAX_VALUES = 20_000  #: YAML's references can name the same list so often that a page of text becomes gigabytes
+_MAX_NESTED = 1_000
+#: A value on one line that wants no quotes from a reader, though YAML may: `title: Mail: the basics`, `name: @acme/ui`.
+_LINE = re.compile(r"^([A-Za-z_][\w-]{0,60}):[ \t]+([^\s\"'\[\]{}|>&*!%#,?-][^\n]{0,1000}?)[ \t]*$", re.M)
+_BRACKET = re.compile(r"[\[\]{}]")
+_NESTED_ITEMS = re.compile(r"(?:[-?:][ \t]+){500}")
+
+#: An entry whose value ends with its line.
+_ENTRY = re.compile(r"^([A-Za-z_][\w.-]{0,60}:)[ \t]+(\S[^\n]{0,1000}?)[ \t]*$(?!\n[ \t])", re.M)
+#: Words with a number sign, which YAML takes for a comment: `title: Fix #3`.
+_NUMBER_SIGN = re.compile(
+    r"^((?:title|linkTitle|sidebar_label|description|summary):)[ \t]+"
+    r"(?![\"'])(\S[^\n]{0,1000}?[ \t]#[^\s#][^\n]*?)[ \t]*$",
+    re.M,
+)
+_REPAIRED = "front matter isn't valid YAML: some values were taken as they are typed"
+
+
+class _AsTyped(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """Leaves plain values as they are typed (`1.10`, `0123`, `no`, `12:30:45`), but for those that read the same."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, object]] = {}
+
+
+for _tag, _form, _first in (
+    ("bool", "true|false|True|False|TRUE|FALSE", "tTfF"),
+    ("null", "~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("int", r"0|-?[1-9]\d{0,15}", "-0123456789"),
+    ("float", r"-?(?:0|[1-9]\d{0,14})\.(?:0|\d{0,13}[1-9])", "-0123456789"),
+    ("merge", "<<", "<"),
+):
+    _AsTyped.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_form})$"), list(_first))
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """`end` is the offset behind its closing line, 0 where there is none; `note` says what was wrong with it."""
+
+    values: Mapping[str, object] = field(default_factory=dict)
+    end: int = 0
+    note: str = ""
+
+
+def read_front_matter(text: str) -> FrontMatter:
+    """Front matter at the start of `text`. Where it is broken, its plain lines are taken, and the note says so."""
+    opening = _FENCE.match(text)
+    if opening is None:
+        return _json(text) if _JSON_OPENING.match(text) else FrontMatter()
+    rule = opening.group(1)
+    closing = re.compile(
+        rf"^{re.escape(rule)}[ \t]*(?:\n|\Z)" if rule == "+++" else r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.M
+    )
+    end = closing.search(text, opening.end(), opening.end() + _MAX_CHARACTERS)
+    if end is None:
+        return FrontMatter()
+    body = text[opening.end() : end.start()]
+    if rule == "---" and nested_too_deep(body):
+        return FrontMatter(end=end.end(), note="front matter can't be read: it is nested too deep")
+    note = ""
+    try:
+        values, note = (tomllib.loads(body), "") if rule == "+++" else _yaml(body)
+    except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
+        if rule == "---" and not re.search(r"^[\w-]+[ \t]*:", body, re.M):
+            return FrontMatter()  # two thematic breaks with prose between them
+        note = f"front matter can't be read: {str(error).splitlines()[0]}"
+        lines: dict[str, object] = dict(_LINE.findall(body)) if rule == "---" else {}
+        return FrontMatter(lines, end.end(), f"{note}; its lines are taken by themselves" if lines else note)
+    if values is None:
+        return FrontMatter(end=end.end())
+    return _plain(values, end.end(), note)
+
+
+def _yaml(body: str) -> tuple[object, str]:
+    """The values of YAML, and a note where some of them had to be put in quotes."""
+    quoted = _NUMBER_SIGN.sub(_in_quotes, body)
+    try:
+        return yaml.load(quoted, _AsTyped), _REPAIRED if quoted != body else ""
+    except yaml.YAMLError:
+        repaired = _ENTRY.sub(lambda entry: entry[0] if _is_valid(entry) else _in_quotes(entry), quoted)
+        if repaired == quoted:
+            raise
+        return yaml.load(repaired, _AsTyped), _REPAIRED
+
+
+def _in_quotes(entry: re.Match[str]) -> str:
+    return f"{entry[1]} {json.dumps(entry[2], ensure_ascii=False)}"
+
+
+def _is_valid(entry: re.Match[str]) -> bool:
+    """Whether an entry is YAML by itself; one whose quotes go on in the next line is left alone too."""
+    if entry[2][0] in "\"'" and entry[2].count(entry[2][0]) == 1:
+        return True
+    try:
+        yaml.load(entry[0], _AsTyped)
+    except yaml.YAMLError:
+        return False
+    return True
+
+
+def _json(text: str) -> FrontMatter:
+    """An object in front of a blank line, as Hugo takes it; what isn't valid JSON is text."""
+    try:
+        values, end = json.JSONDecoder().raw_decode(text[:_MAX_CHARACTERS])
+    except (ValueError, RecursionError):
+        return FrontMatter()
+    if nested_too_deep(text[:end]):  # how deep the decoder itself goes differs from one Python to the next
+        return FrontMatter()
+    below = _BLANK_LINE.match(text, end)
+    return _plain(values, below.end()) if below else FrontMatter()
+
+
+def _plain(values: object, end: int, note: str = "") -> FrontMatter:
+    if not isinstance(values, dict):
+        return FrontMatter()
+    count = itertools.count()
+    try:
+        plain = {str(key): _plain_value(value, count) for key, value in values.items()}
+    except ValueError as error:
+        return FrontMatter(end=end, note=f"front matter can't be read: {error}")
+    return FrontMatter(plain, end, note)
+
+
+def nested_too_deep(text: str) -> bool:
+    """Whether YAML or JSON opens so many brackets or items inside each other that reading it would run out of stack."""
+    if _NESTED_ITEMS.search(text):
+        return True
+    depth = 0
+    for bracket in _BRACKET.findall(text):
+        depth = depth + 1 if bracket in "[{" else max(0, depth - 1)
+        if depth > _MAX_NESTED:
+            return True
+    return False
+
+
+def _plain_value(value: object, count: Iterator[int], depth: int = 0) -> object:
+    """Values that JSON can hold; dates become ISO strings. Raises `ValueError` where there are too many."""
+    if next(count) > _MAX_VALUES or depth > _MAX_DEPTH:
+        raise ValueError("it unfolds to too many values")
+    if isinstance(value, dict):
+        return {str(key): _plain_value(inner, count, depth + 1) for key, inner in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [_plain_value(inner, count, depth + 1) for inner in value]
+    if isinstance(value, (dt.datetime, dt.date, dt.time)):
+        return value.isoformat()
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else str(value)
+    if value is None or isinstance(value, (str, int, bool)):
+        return value
+    return str(value)
