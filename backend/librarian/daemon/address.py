@@ -1,20 +1,7 @@
-"""Where a daemon listens, and the handshake of both sides of a connection.
+"""The address of a daemon: a file in the index folder, next to the unix socket on which it serves HTTP.
 
-The address is a file in the index folder. The socket lies next to it, for this user alone, or in a private temporary
-folder where the path is too long for one. The daemon of an address may be dead; `greet` finds out.
-
-Each side of a connection begins with one line::
-
-    client  {"librarian": {"kind": "mcp", "version": "0.1.0", "pid": 4711}}
-    daemon  {"librarian": {"version": "0.1.0", "pid": 4242, "role": "background", "url": "",
-                          "settings": "1f-8a3c…", "clients": 0}}
-    daemon  {"librarian": {"error": {"code": "setup", "message": "…", "hint": "…"}}}      (instead)
-
-    daemon  {"librarian": {"farewell": true}}                    (last, on `mcp`, where it ends of its own accord)
-    daemon  {"librarian": {"farewell": true, "again": false}}    (instead, where the library can't be opened)
-
-Kinds: `mcp` (MCP's JSON lines follow), `call` (requests of the command line follow), `ping` (nothing follows) and
-`shut_down` (the daemon closes its interfaces and ends).
+The index folder, and with it the socket, is for this user alone. If its path is too long for a socket, the socket lies
+in a private temporary folder. The daemon of an address may be dead; `ping` finds out.
 """
 
 from __future__ import annotations
@@ -23,20 +10,17 @@ import errno
 import json
 import os
 import socket
-import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from ..errors import LibrarianError, SetupError, Unavailable
+from .unix_http import request
 
-Kind = Literal["mcp", "call", "ping", "shut_down"]
-Role = Literal["background", "serve"]
-
-REPLY_S: Final = 10.0  #: a daemon that takes longer to say a word hangs; a busy one takes milliseconds
-MAX_HANDSHAKE_BYTES: Final = 65536  #: bytes
-FAREWELL: Final = b'{"librarian":{"farewell":true}}\n'
-FAILED: Final = b'{"librarian":{"farewell":true,"again":false}}\n'  #: the next daemon would fare no better by itself
+REPLY_S: Final = 10.0  #: a daemon that takes longer to answer `ping` hangs; a busy one takes milliseconds
+INFO: Final = "/daemon/info"  #: paths that only the socket serves
+SHUT_DOWN: Final = "/daemon/shut_down"
+CALL: Final = "/daemon/call/"
 ADDRESS: Final = "daemon.json"
 SOCKET: Final = "daemon.sock"
 LONGEST_PATH: Final = 100  #: bytes of a unix socket's path; systems take 104 to 108
@@ -48,20 +32,11 @@ class Address(NamedTuple):
     pid: int
     version: str
     path: str  #: its unix socket
-    url: str = ""  #: where it also serves HTTP
+    url: str = ""  #: where it also serves HTTP; empty for a daemon in the background
     root: str = ""  #: the folder of documents; empty if unknown
     named: bool = False  #: whether command line or environment named it, not the configuration file
-
-    def connect(self, timeout_s: float) -> socket.socket:
-        """A connected socket. Raises `OSError` where nobody listens any more."""
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            connection.settimeout(timeout_s)
-            connection.connect(self.path)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+    settings: str = ""  #: `discovery.fingerprint` of what it was started with
+    endpoint: str = "/mcp"  #: path of MCP's Streamable HTTP
 
 
 def require_root(address: Address, root: Path, *, named: bool = True) -> None:
@@ -119,10 +94,8 @@ def require_readable(index: Path) -> None:
         )
 
 
-def listen(index: Path, *, version: str, url: str = "") -> tuple[socket.socket, Address]:
-    """A listening socket and its address, not yet published. Only for the holder of the daemon's lock: it removes what
-    a dead daemon left.
-    """
+def listen(index: Path) -> tuple[socket.socket, str]:
+    """A listening socket and its path. Only for the holder of the daemon's lock: it removes what a dead daemon left."""
     path = index / SOCKET
     if len(os.fsencode(path)) > LONGEST_PATH:
         import tempfile
@@ -138,11 +111,11 @@ def listen(index: Path, *, version: str, url: str = "") -> tuple[socket.socket, 
     try:
         server.bind(str(path))
         path.chmod(0o600)  # its folder is for this user alone, where the file system knows permissions
-        server.listen(128)
+        server.listen(1024)
     except BaseException:
         server.close()
         raise
-    return server, Address(os.getpid(), version, str(path), url=url)
+    return server, str(path)
 
 
 def publish(index: Path, address: Address) -> None:
@@ -182,102 +155,30 @@ def _remove(address: Address, index: Path) -> None:
             path.parent.rmdir()
 
 
-class DaemonInfo(NamedTuple):
-    """What a daemon answers in the handshake."""
+def ping(address: Address, *, timeout_s: float = REPLY_S) -> int:
+    """How many bridges and commands the daemon is serving.
 
-    version: str
-    pid: int
-    role: Role = "background"
-    url: str = ""
-    settings: str = ""  #: `discovery.fingerprint` of what it was started with
-    clients: int = 0  #: other hosts and commands that are connected
-
-
-def encode(content: object) -> bytes:
-    """One JSON line."""
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
-
-
-def client_handshake(kind: Kind, version: str) -> bytes:
-    """The first line of a client."""
-    return encode({"librarian": {"kind": kind, "version": version, "pid": os.getpid()}})
-
-
-def decode_handshake(line: bytes) -> dict[str, Any]:
-    """The content of a handshake's line. Raises `ValueError` for anything else."""
-    content = json.loads(line)
-    inside = content.get("librarian") if isinstance(content, dict) else None
-    if not isinstance(inside, dict):
-        raise ValueError(f"{line[:80]!r} is no greeting")
-    return inside
-
-
-class Lines:
-    """A connected socket, read line by line. One thread reads; another may send."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self.socket = connection
-        self._rest = bytearray()
-
-    def read(self) -> bytes:
-        """The next line with its end; empty once the other side has closed. Raises `OSError`."""
-        searched = 0
-        while (end := self._rest.find(b"\n", searched)) < 0:
-            searched = len(self._rest)
-            more = self.socket.recv(65536)
-            if not more:
-                line, self._rest = bytes(self._rest), bytearray()
-                return line
-            self._rest += more
-        line = bytes(self._rest[: end + 1])
-        del self._rest[: end + 1]
-        return line
-
-    def close(self) -> None:
-        """Close the connection, also under a reader that waits in another thread."""
-        with suppress(OSError):  # it was closed from the other side
-            self.socket.shutdown(socket.SHUT_RDWR)
-        self.socket.close()
-
-
-def greet(address: Address, kind: Kind, version: str, *, timeout_s: float = REPLY_S) -> tuple[Lines, DaemonInfo]:
-    """Connect to a daemon and exchange greetings. The socket then waits without limit.
-
-    Raises `OSError` where nobody listens there, `Unavailable` where the daemon hangs or refuses.
+    Raises `OSError` if nobody listens there, `Unavailable` if the daemon hangs or isn't one.
     """
-    end = time.monotonic() + timeout_s
-    hangs = Unavailable(
-        f"The daemon (process {address.pid}) hasn't answered for {timeout_s:g} s.",
-        hint=f"End it with `kill -9 {address.pid}`, which loses nothing, and ask again: a new one starts by itself.",
-    )
     try:
-        lines = Lines(address.connect(timeout_s))
+        with request(address.path, "GET", INFO, timeout_s=timeout_s) as response:
+            response.read_head()
+            return int(json.loads(response.read())["clients"])
     except TimeoutError as error:
-        raise hangs from error
-    try:
-        with suppress(BrokenPipeError):  # it has hung up; what it said before that says more
-            lines.socket.sendall(client_handshake(kind, version))
-        lines.socket.settimeout(max(end - time.monotonic(), 0.01))
-        line = lines.read()
-        if not line:
-            raise ConnectionResetError("The daemon closed the connection without a word.")
-        answer = decode_handshake(line)
-        if refusal := answer.get("error"):
-            raise as_error(refusal)
-        lines.socket.settimeout(None)
-        return lines, DaemonInfo(**{name: answer[name] for name in DaemonInfo._fields if name in answer})
-    except TimeoutError as error:
-        lines.close()
-        raise hangs from error
+        raise hangs(address, timeout_s) from error
     except (ValueError, KeyError, TypeError) as error:
-        lines.close()
         raise Unavailable(
             f"What answers at {address.path} is no daemon of this program ({error}).",
             hint="End all of Librarian's processes and ask again.",
         ) from error
-    except BaseException:
-        lines.close()
-        raise
+
+
+def hangs(address: Address, timeout_s: float) -> Unavailable:
+    """The error for a daemon that doesn't answer in time."""
+    return Unavailable(
+        f"The daemon (process {address.pid}) hasn't answered for {timeout_s:g} s.",
+        hint=f"End it with `kill -9 {address.pid}`, which loses nothing, and ask again: a new one starts by itself.",
+    )
 
 
 def as_error(content: object) -> LibrarianError:

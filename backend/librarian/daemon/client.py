@@ -1,13 +1,7 @@
-"""Connect to the daemon of an index folder, starting one if none runs, and call its operations.
+"""Find the daemon of an index folder, start one if none runs, and call its operations.
 
 Of many processes that look at once, one starts a daemon and the others wait for it. An older daemon makes way for a
 newer program; a newer one serves older programs.
-
-After the handshake of kind `call` each side sends JSON lines; hanging up cancels what is still being worked on::
-
-    client  {"id": 1, "operation": "search", "arguments": {"query": "…"}}
-    daemon  {"id": 1, "progress": {"phase": "embedding", "done": 10, "total": 200}}       (any number)
-    daemon  {"id": 1, "result": {…}}   or   {"id": 1, "error": {"code": …, "message": …, "hint": …}}
 """
 
 from __future__ import annotations
@@ -27,8 +21,9 @@ from .. import __version__
 from ..errors import SETUP, LibrarianError, SetupError, Unavailable
 from ..files.lock import DAEMON, STARTING, FolderLock
 from . import address as addresses
-from .address import REPLY_S, DaemonInfo, Kind, Lines, as_error, encode, greet
+from .address import CALL, REPLY_S, SHUT_DOWN, Address, as_error, ping
 from .discovery import Where, fingerprint
+from .unix_http import request
 
 if TYPE_CHECKING:
     import subprocess
@@ -80,54 +75,51 @@ class Library(NamedTuple):
         return [*self.program, "--socket-only", *words]
 
 
-def connect(library: Library, kind: Kind, *, may_start: bool = True, timeout_s: float = REPLY_S) -> Handshake:
-    """A greeted connection to the library's daemon, started where there is none.
+def connect(library: Library, *, timeout_s: float = REPLY_S) -> Daemon:
+    """The library's daemon, started where there is none.
 
-    One of an older version, or with other settings and nobody connected, makes way for a new one.
+    One of an older version, or with other settings and no clients, makes way for a new one.
 
-    Raises `SetupError` where a daemon can't start or keeps other documents, `Unavailable` where it hangs, or where none
-    runs and none may be started.
+    Raises `SetupError` where a daemon can't start or keeps other documents, `Unavailable` where it hangs.
     """
-    if connection := _reach(library, kind, timeout_s, replace=may_start):
-        return connection
-    if not may_start:
-        raise Unavailable(f"No daemon runs for {library.index}.", hint="Start one with `librarian serve`.")
+    if daemon := _reach(library, timeout_s, replace=True):
+        return daemon
     end = time.monotonic() + START_S
     starting = FolderLock(library.index, STARTING)
     while True:
         with starting.hold(timeout_s=0) as mine:
             if mine:
                 # another may have started one while this one waited for its turn
-                return _reach(library, kind, timeout_s) or _start(library, kind, timeout_s, end)
-        if connection := _reach(library, kind, timeout_s):
-            return connection
+                return _reach(library, timeout_s) or _start(library, timeout_s, end)
+        if daemon := _reach(library, timeout_s):
+            return daemon
         if time.monotonic() > end:
             raise _late(library)
         time.sleep(_POLL_S)
 
 
-class Handshake(NamedTuple):
-    """A connection whose greetings are done."""
+class Daemon(NamedTuple):
+    """A daemon that answers."""
 
-    lines: Lines
-    info: DaemonInfo
-    address: addresses.Address
-    started: bool = False  #: whether the daemon was started for it
+    address: Address
+    clients: int = 0  #: bridges and commands that it is serving
+    started: bool = False  #: whether it was started by this call
 
     def note(self, library: Library) -> str:
         """A sentence where the daemon has other settings than `library` asks for; empty where it has these."""
-        if self.started or not _differs(self.info, library):
+        if self.started or not _differs(self.address, library):
             return ""
-        now, remedy = f"process {self.info.pid}", f"end it with `kill {self.info.pid}`: another starts by itself"
-        if self.info.role == "serve":
-            now, remedy = f"the server at {self.info.url}", "start it again"
+        pid = self.address.pid
+        now, remedy = f"process {pid}", f"end it with `kill {pid}`: another starts by itself"
+        if self.address.url:
+            now, remedy = f"the server at {self.address.url}", "start it again"
         return (
             f"The settings in force are those that {now} was started with; config.json, .env or a variable says "
             f"something else here, or the program was updated since. To have that in force, {remedy}."
         )
 
 
-def shut_down_daemon(index: Path, *, version: str = __version__, timeout_s: float = 30.0) -> bool:
+def shut_down_daemon(index: Path, *, timeout_s: float = 30.0) -> bool:
     """Ask the daemon to close its interfaces and wait until it let go of the folder; False where none runs.
 
     Raises `Unavailable` where it doesn't let go in time.
@@ -136,8 +128,9 @@ def shut_down_daemon(index: Path, *, version: str = __version__, timeout_s: floa
     lock = FolderLock(index, DAEMON)
     if address is None or (holder := lock.holder()) is None:
         return False
-    with suppress(OSError):
-        greet(address, "shut_down", version, timeout_s=min(timeout_s, REPLY_S))[0].close()
+    reply_s = min(timeout_s, REPLY_S)
+    with suppress(OSError), request(address.path, "POST", SHUT_DOWN, timeout_s=reply_s) as response:
+        response.read_head()
     end = time.monotonic() + timeout_s
     while lock.holder() is not None:
         if time.monotonic() > end:
@@ -156,7 +149,7 @@ def replace_daemon(index: Path, *, version: str, timeout_s: float = 30.0) -> Fol
     lock = FolderLock(index, DAEMON)
     with FolderLock(index, STARTING).hold(timeout_s=timeout_s):
         if not lock.acquire(version=version):
-            shut_down_daemon(index, version=version, timeout_s=timeout_s)
+            shut_down_daemon(index, timeout_s=timeout_s)
             if not lock.acquire(version=version, timeout_s=timeout_s):
                 holder = lock.holder()
                 raise Unavailable(
@@ -176,19 +169,16 @@ def owned(index: Path, *, hint: str) -> FolderLock:
     if lock.acquire(version=__version__):
         return lock
     with FolderLock(index, STARTING).hold(timeout_s=START_S), suppress(OSError):
-        if address := addresses.read(index):
-            lines, info = greet(address, "ping", __version__)
-            lines.close()
-            if info.role == "background" and not info.clients:
-                shut_down_daemon(index)
-                if lock.acquire(version=__version__, timeout_s=1.0):
-                    return lock
+        if (address := addresses.read(index)) and not ping(address) and not address.url:
+            shut_down_daemon(index)
+            if lock.acquire(version=__version__, timeout_s=1.0):
+                return lock
     holder = lock.holder()
     raise SetupError(f"Process {holder.pid if holder else '?'} owns the index {index}.", hint=hint)
 
 
-def _reach(library: Library, kind: Kind, timeout_s: float, *, replace: bool = False) -> Handshake | None:
-    """A greeted connection to a running daemon; None if there is none. `replace` shuts one down that should make way.
+def _reach(library: Library, timeout_s: float, *, replace: bool = False) -> Daemon | None:
+    """The daemon that runs; None if there is none. `replace` shuts one down that should make way.
 
     Raises `SetupError` if the daemon has the documents of another folder.
     """
@@ -197,7 +187,7 @@ def _reach(library: Library, kind: Kind, timeout_s: float, *, replace: bool = Fa
         addresses.require_readable(library.index)
         return None
     try:
-        connection = Handshake(*greet(address, kind, library.version, timeout_s=timeout_s), address)
+        daemon = Daemon(address, ping(address, timeout_s=timeout_s))
     except OSError:
         return None
     wrong: SetupError | None = None
@@ -206,23 +196,21 @@ def _reach(library: Library, kind: Kind, timeout_s: float, *, replace: bool = Fa
             addresses.require_root(address, documents, named=library.named or library.root is not None)
         except SetupError as error:
             wrong = error
-    if replace and _makes_way(connection.info, library, wrong_root=wrong is not None):
-        connection.lines.close()
-        shut_down_daemon(library.index, version=library.version)
+    if replace and _makes_way(daemon, library, wrong_root=wrong is not None):
+        shut_down_daemon(library.index)
         return None
     if wrong is not None:
-        connection.lines.close()
         raise wrong
-    return connection
+    return daemon
 
 
-def _start(library: Library, kind: Kind, timeout_s: float, end: float) -> Handshake:
+def _start(library: Library, timeout_s: float, end: float) -> Daemon:
     lock = FolderLock(library.index, DAEMON)
     # one that was started otherwise may hold the folder without having published its address yet
     child = None if lock.holder() else _spawn(library)
     while time.monotonic() < end:
-        if connection := _reach(library, kind, timeout_s):
-            return connection._replace(started=True)
+        if daemon := _reach(library, timeout_s):
+            return daemon._replace(started=True)
         if child is not None and (code := child.poll()) is not None:
             if lock.holder() is None:
                 raise _failed(library, code)
@@ -312,17 +300,17 @@ def _last_words(log: Path) -> str:
     return next((line.strip() for line in reversed(own) if line.strip()), "")
 
 
-def _differs(info: DaemonInfo, library: Library) -> bool:
-    return bool(library.settings and info.settings) and info.settings != library.settings
+def _differs(address: Address, library: Library) -> bool:
+    return bool(library.settings and address.settings) and address.settings != library.settings
 
 
-def _makes_way(info: DaemonInfo, library: Library, *, wrong_root: bool) -> bool:
-    """Whether another daemon is started in its place: a background one that is older, or that nobody is connected to
-    and that has other settings or documents. The new one checks whom the index belongs to."""
-    if info.role != "background":
+def _makes_way(daemon: Daemon, library: Library, *, wrong_root: bool) -> bool:
+    """Whether another daemon is started in its place: one in the background that is older, or that has no clients and
+    other settings or documents. The new one checks whom the index belongs to."""
+    if daemon.address.url:
         return False
-    return _parts(info.version) < _parts(library.version) or (
-        not info.clients and (wrong_root or _differs(info, library))
+    return _parts(daemon.address.version) < _parts(library.version) or (
+        not daemon.clients and (wrong_root or _differs(daemon.address, library))
     )
 
 
@@ -351,26 +339,25 @@ def call(
     if library is None:
         library = Library(index.absolute(), config and config.absolute(), root and root.absolute())
     end = None if timeout is None else time.monotonic() + timeout
-    connection = connect(library, "call")
-    lines = connection.lines
-    if on_note is not None and (note := connection.note(library)):
+    daemon = connect(library)
+    if on_note is not None and (note := daemon.note(library)):
         on_note(note)
+    body = json.dumps(dict(arguments), ensure_ascii=False).encode("utf-8", "replace")
     try:
-        lines.socket.sendall(encode({"id": 1, "operation": operation, "arguments": dict(arguments)}))
-        while True:
-            if end is not None:
-                lines.socket.settimeout(max(end - time.monotonic(), 0.001))
-            if not (line := lines.read()):
-                raise ConnectionResetError("hung up")
-            answer = json.loads(line)
-            if "progress" in answer:
-                if on_progress is not None:
-                    on_progress(answer["progress"])
-            elif "error" in answer:
-                raise as_error(answer["error"])
-            else:
-                result = answer["result"]
-                return result if isinstance(result, dict) else {"result": result}
+        with request(daemon.address.path, "POST", CALL + operation, body) as response:
+            response.end = end
+            response.read_head()
+            for line in response.lines():
+                answer = json.loads(line)
+                if "progress" in answer:
+                    if on_progress is not None:
+                        on_progress(answer["progress"])
+                elif "error" in answer:
+                    raise as_error(answer["error"])
+                else:
+                    result = answer["result"]
+                    return result if isinstance(result, dict) else {"result": result}
+            raise ConnectionResetError("hung up")
     except TimeoutError as error:
         raise Unavailable(
             f"{operation} wasn't answered within {timeout or 0:g} s.", hint="Ask for less, or allow more time."
@@ -378,10 +365,8 @@ def call(
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Unavailable(
             f"The daemon ended before it had answered {operation}.",
-            hint=f"Ask again: another one starts by itself. What happened is in {library.index / 'daemon.log'}.",
+            hint=f"Ask again: another one starts by itself. What happened is in {library.index / LOG}.",
         ) from error
-    finally:
-        lines.close()
 
 
 def served_at(index: Path, root: Path, *, named: bool = True) -> str:
@@ -393,9 +378,8 @@ def served_at(index: Path, root: Path, *, named: bool = True) -> str:
     if address is None or not address.url:
         return ""
     try:
-        lines, connection = greet(address, "ping", __version__)
+        ping(address)
     except (OSError, LibrarianError):
         return ""
-    lines.close()
     addresses.require_root(address, root, named=named)
-    return connection.url
+    return address.url

@@ -1,8 +1,7 @@
-"""The process that owns an index folder: it takes the lock, opens its interfaces, and closes them in order.
+"""The process that owns an index folder: it takes the lock, serves the application, and closes all in order.
 
-As `librarian serve` it opens HTTP on one port and the socket in the index folder; as a daemon, started by a bridge or
-by the command line, the socket alone. Everything slow (stores, models, the first index) is loaded while they already
-accept requests.
+A daemon, started by a bridge or by the command line, serves it on the socket in the index folder; `librarian serve`
+does so on a port as well. Everything slow (stores, models, the first index) is loaded while requests are already taken.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO
 import uvloop
 
 from .. import __version__
-from ..api.library_handle import Calls, LibraryHandle
+from ..api.library_handle import Calls, LazyMcpServer, LibraryHandle
 from ..errors import SETUP, LibrarianError, SetupError, Unavailable
 from ..files.lock import DAEMON, FolderLock
 from ..files.writing import private_umask
@@ -40,14 +39,14 @@ from ..schemas import ResultLimits
 from ..settings import SETTINGS, Settings, revealed
 from . import address as addresses
 from . import logging_setup
-from .address import bind
+from .address import Address, bind
 from .client import replace_daemon, served_at, shorten_log
 from .client_log import ClientLog
 from .discovery import fingerprint
-from .server import Host, command_api
 
 if TYPE_CHECKING:
     from ..api.mcp_transports import McpServer
+    from .server import SocketServer
 
 
 FIRST_PERSON = 501 if sys.platform == "darwin" else 1000  #: the least number of a user who is a person
@@ -137,7 +136,6 @@ def typed(program: Path | None = None, found: str | None = None) -> str:
 
 logger = logging.getLogger(__name__)
 
-GRACE_S = 2  #: what requests under way get at shutdown before they are cut
 STOP_S = 4.0  #: what everything gets; then the process ends where it is, which loses no more than a kill
 HANDSHAKE_S = 0.05  #: a host that has caused the start shakes hands before the library takes the processor
 NEW_OBJECTS = 10_000  #: between two garbage collections; an answer in the making holds more than Python's 700
@@ -260,41 +258,54 @@ class _Process:
         self._last: threading.Timer | None = None
 
     async def run(self) -> None:
-        """Serve until SIGTERM, SIGINT, a successor, or nobody has come for a while. Raises what kept it from that."""
+        """Serve until SIGTERM, SIGINT, a successor, or no client has come for a while. Raises what prevents it."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._end)
         loop.add_signal_handler(signal.SIGHUP, self._reload)
-        mcp_ready: asyncio.Future[Any] = loop.create_future()
+        mcp_server = LazyMcpServer(self._mcp_server)
         try:
-            async with self._host(mcp_ready) as host:
-                # the handshake needs the SDK first of all; who serves HTTP says that it does once it really can
-                if self._listener is None:
-                    with _no_gc():
-                        await asyncio.to_thread(import_module, "librarian.api.mcp_transports")
-                opening = asyncio.create_task(self._open(mcp_ready))
-                watching = asyncio.create_task(self._watch(host))
-                if self._listener is not None:
-                    await opening
-                if self._failure is None:  # else there is nobody yet to be told
-                    async with self._mcp() as mcp_server:
-                        mcp_ready.set_result(mcp_server)
-                        await self._stop.wait()
-                        await host.close()  # first: bridges hear where to go on before anything stops answering
+            app = await asyncio.to_thread(self._build_app, mcp_server)
+            async with app.router.lifespan_context(app), self._socket_server(app) as server:
+                opening = asyncio.create_task(self._open(mcp_server))
+                watching = asyncio.create_task(self._watch(server))
+                async with self._http(app, opening):
+                    await self._stop.wait()
+                    mcp_server.end_streams()
+                    await server.close()
                 await opening
                 await watching
         finally:
-            mcp_ready.cancel()
             self._client_log.write()
             if self._handle.library is not None:
                 await asyncio.to_thread(self._handle.library.close)
         if self._failure is not None:
             raise self._failure
 
-    async def _open(self, mcp_ready: asyncio.Future[Any]) -> None:
+    def _build_app(self, mcp_server: LazyMcpServer) -> Any:
+        with _no_gc():
+            from ..web.app import build_app
+
+            import_module("librarian.daemon.server")
+        settings = self.settings
+        self._app = app = build_app(
+            self._handle,
+            token=revealed(settings.security.token),
+            hosts=(settings.mcp.host, *settings.security.allowed_hosts),
+            cors_origins=settings.security.cors_origins,
+            endpoint=settings.mcp.endpoint,
+            rate_limit=settings.security.rate_limit or None,
+            version=__version__,
+            limits=self._limits,
+            mcp_server=mcp_server,
+        )
+        app.middleware_stack = app.build_middleware_stack()  # made by the first request otherwise; `reload` needs it
+        return app
+
+    async def _open(self, mcp_server: LazyMcpServer) -> None:
         """Open the library and let it begin its work; where that fails, tell those who wait and stop."""
         if self._listener is None and self._handle.introduced:
-            await asyncio.wait([mcp_ready])
+            await mcp_server.wait()
             await asyncio.sleep(HANDSHAKE_S)
         try:
             await asyncio.to_thread(self._build)
@@ -304,7 +315,7 @@ class _Process:
             failure = error if isinstance(error, LibrarianError) else Unavailable(repr(error), hint="See daemon.log.")
             self._handle.failed(failure)
             if self._listener is None:
-                await asyncio.wait([mcp_ready])
+                await mcp_server.wait()
             await asyncio.sleep(FAILED_S)
             self._stop.set()
 
@@ -312,12 +323,6 @@ class _Process:
         with _no_gc():
             from ..bootstrap import build
             from ..library import Librarian
-
-            if self._listener is not None:
-                # The web server first: loading the model and filling the vectors in the background would take the
-                # processor from its imports, and the first answer by words needs neither, nor MCP.
-                for module in ("uvicorn", "librarian.web.app", "librarian.api.library_handle"):
-                    import_module(module)
         library = Librarian(build(self.settings))
         try:
             library.start()  # first of all: an index of another root must not answer for this one
@@ -339,7 +344,7 @@ class _Process:
         if self._last is not None:
             self._last.cancel()
 
-    async def _watch(self, host: Host) -> None:
+    async def _watch(self, server: SocketServer) -> None:
         """Where the catalog turns out to be damaged or the index folder to be gone, end: opened anew the library is
         made whole from the files. One whose folder is gone is opened anew where it is served alone. Where the address
         alone is gone, it is told anew."""
@@ -358,10 +363,11 @@ class _Process:
                 logger.warning("The library is %s: %s", "opened anew" if self.again else "given up", why)
                 self._stop.set()
                 return
-            await host.stay()
+            server.stay()
 
     def _reload(self) -> None:
-        self.settings = reload(self.settings, self._app, begun=self._begun)
+        app = self._app if self._listener is not None else None
+        self.settings = reload(self.settings, app, begun=self._begun)
         logger.info("Looking at everything again (SIGHUP)")
         if self._handle.library is not None:
             self._handle.library.reload()
@@ -370,26 +376,29 @@ class _Process:
         library = self._handle.library
         return library is None or library.status().status == "indexing"
 
-    def _host(self, mcp_ready: asyncio.Future[Any]) -> Host:
-        async def serve_mcp(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await (await asyncio.shield(mcp_ready)).serve_lines(reader, writer)
+    def _socket_server(self, app: Any) -> SocketServer:
+        from .server import SocketServer, command_api
 
         settings, serves = self.settings, self._listener is not None
-        return Host(
+        address = Address(
+            os.getpid(),
+            __version__,
+            path="",
+            url=self._url if serves else "",
+            root=str(settings.docs.root_path),
+            named=settings.root_is_named,
+            settings=self._fingerprint,
+            endpoint=settings.mcp.endpoint,
+        )
+        return SocketServer(
             settings.index.path,
-            version=__version__,
+            app,
+            address,
             handle=command_api(self._handle),
-            serve_mcp=serve_mcp,
             on_shut_down=self._end,
             on_idle=None if serves else self._stop.set,
             idle_timeout_s=0 if serves else settings.serve.idle_timeout_s,
-            failed=lambda: self._failure is not None,
             busy=self._busy,
-            role="serve" if serves else "background",
-            url=self._url if serves else "",
-            root=settings.docs.root_path,
-            root_named=settings.root_is_named,
-            settings=self._fingerprint,
         )
 
     @property
@@ -401,7 +410,11 @@ class _Process:
     def _limits(self) -> ResultLimits:
         return ResultLimits(self.settings.search.default_results, self.settings.search.max_results)
 
-    def _mcp_server(self, calls: Calls | None = None) -> McpServer:
+    def _mcp_server(self, calls: Calls) -> McpServer:
+        if self._listener is not None:
+            # a first answer by words needs no MCP, whose import takes the processor for a second
+            with contextlib.suppress(LibrarianError):
+                self._handle.wait()
         with _no_gc():
             from ..api.mcp_transports import McpServer
 
@@ -416,63 +429,27 @@ class _Process:
         )
 
     @contextlib.asynccontextmanager
-    async def _mcp(self) -> AsyncIterator[Any]:
-        """The MCP server, running; with HTTP around it where this process serves that."""
+    async def _http(self, app: Any, opening: asyncio.Task[None]) -> AsyncIterator[None]:
+        """The application on the port, where this process serves one, once the library is open."""
         if self._listener is None:
-            alone = self._mcp_server()
-            async with alone.run():
-                yield alone
+            yield
             return
-        import uvicorn
+        await opening
         from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-        from ..api.library_handle import LazyMcpServer
         from ..api.mcp_transports import protocol
-        from ..web.app import build_app
+        from .server import WebServer
 
-        settings, mcp_server = self.settings, LazyMcpServer(self._mcp_server)
-        self._app = build_app(
-            self._handle,
-            token=revealed(settings.security.token),
-            hosts=(settings.mcp.host, *settings.security.allowed_hosts),
-            cors_origins=settings.security.cors_origins,
-            endpoint=settings.mcp.endpoint,
-            rate_limit=settings.security.rate_limit or None,
-            version=__version__,
-            limits=self._limits,
-            mcp_server=mcp_server,
-        )
-        config = uvicorn.Config(
-            self._app,
-            http=protocol(AutoHTTPProtocol),
-            log_config=None,
-            access_log=False,
-            lifespan="on",
-            timeout_graceful_shutdown=GRACE_S,
-            server_header=False,
-        )
-        server = _server(config)
+        server = WebServer(app, http=protocol(AutoHTTPProtocol))
         serving = asyncio.create_task(server.serve(sockets=[self._listener.dup()]))
         serving.add_done_callback(lambda _: self._stop.set())
-        _say(self._out, places(self.settings, self._url) if self._as_json else banner(self.settings, self._url))
+        if self._failure is None:
+            _say(self._out, places(self.settings, self._url) if self._as_json else banner(self.settings, self._url))
         try:
-            yield mcp_server
+            yield
         finally:
-            mcp_server.end_streams()
             server.should_exit = True
             await serving
-
-
-def _server(config: Any) -> Any:
-    """A server that leaves signals to the process that it is part of; uvicorn is imported only where HTTP is served."""
-    import uvicorn
-
-    class Server(uvicorn.Server):
-        @contextlib.contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            yield
-
-    return Server(config)
 
 
 AT_ONCE: Final = frozenset(

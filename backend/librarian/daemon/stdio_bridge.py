@@ -1,40 +1,45 @@
-"""Pass MCP's JSON lines between a host's pipes and the daemon.
+"""Pass MCP's JSON lines between a host's pipes and the daemon: one line in, one POST to it, its answer back as lines.
 
-An MCP host starts one such process each. It loads nothing: it finds the daemon or starts it, and copies lines. It looks
-into a line only to remember the handshake, which it repeats to a new daemon, and which requests are open: when their
-daemon dies they are answered with an error (one of them may have killed it), when it says farewell they are sent to
-the next. It ends when its stdin does. Nothing but protocol is ever written to stdout: the descriptor is taken away from
-everybody else.
+An MCP host starts one such process each. It loads nothing: it finds the daemon or starts it, and copies. Requests run
+in threads of their own; hanging up cancels one. A request whose daemon was killed is answered with an error, for it may
+have killed it; one whose daemon ended of its own accord is sent to the next. HTTP keeps no session, so that a stream
+of `subscriptions/listen` stands in for what a host of an older protocol revision subscribes to; it also tells the
+daemon that a host is there. The bridge ends when its stdin does. Nothing but protocol is ever written to stdout: the
+descriptor is taken away from everybody else.
 """
 
 from __future__ import annotations
 
 import argparse
+import binascii
 import json
 import os
-import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO, Final
 
 from ..errors import INTERRUPTED, SETUP, LibrarianError, SetupError, Unavailable
 from ..files.writing import private_umask
-from .address import FAILED, FAREWELL, REPLY_S, Lines, encode
+from . import address as addresses
+from .address import REPLY_S, Address
 from .client import Library, connect
 from .discovery import find
+from .unix_http import Response, request
 
 DAEMON_ERROR: Final = -32000  #: JSON-RPC's first code for errors of a server's own
 DRAIN_S: Final = 10.0  #: how long answers are awaited after stdin has ended
-HANDSHAKE_S: Final = 30.0  #: how long a new daemon may take to repeat its side of the handshake
 AGAIN_S: Final = 1.0  #: a failed start isn't tried again sooner
-HANDOVERS: Final = 5  #: daemons that may make way while they are told the handshake
+HANDOVERS: Final = 5  #: daemons that may make way for another while they have a request
 BRIEF_S: Final = 5.0  #: a daemon that ends sooner, with nothing to answer, isn't followed by another until it is needed
-LONGEST_LINE: Final = 4 * 1024 * 1024  #: bytes that a daemon takes; it hangs up on longer ones
+LONGEST_LINE: Final = 4 * 1024 * 1024  #: bytes that a daemon takes
+MOST_REQUESTS: Final = 64  #: that wait for answers at once; further lines are read later
 
-_ANSWER: Final = re.compile(rb'\{"jsonrpc":"2\.0","id":(-?\d+|"[^"\\]*"),"(?:result|error)":')
+_ENVELOPE: Final = "io.modelcontextprotocol/"
+_STATELESS: Final = "2026-07-28"  #: the first protocol revision without a handshake
+_NAMED_BY: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _EXAMPLE: Final = """\
 Passes MCP messages between stdin and stdout and the daemon of the index folder, which is started if none runs.
 Example, in an MCP host's configuration:
@@ -45,34 +50,55 @@ Example, in an MCP host's configuration:
 Id = str | int
 
 
-class StdioBridge:
-    """One host's connection. `forward` is called with each line of the host; answers go to `write`.
+class _Exchange:
+    """A request of the host that waits for its answer."""
 
-    Two threads at most are in here: the one that calls `forward` and one that reads the daemon's socket.
-    """
+    def __init__(self, ident: Id, method: str) -> None:
+        self.ident = ident
+        self.method = method
+        self.cancelled = False
+        self.response: Response | None = None
+
+    def cancel(self) -> None:
+        """Hang up; the daemon stops working on it, and nothing is answered."""
+        self.cancelled = True
+        if self.response is not None:
+            self.response.close()
+
+
+class StdioBridge:
+    """One host's connection. `forward` is called with each line of the host; answers go to `write`."""
 
     def __init__(self, library: Library, write: Callable[[bytes], None], *, reply_s: float = REPLY_S) -> None:
         self._library = library
         self._write = write
         self._reply_s = reply_s
-        self._lock = threading.RLock()
-        self._answered = threading.Condition(self._lock)
         self._writing = threading.Lock()
-        self._lines: Lines | None = None
-        self._open: dict[Id, bytes] = {}  #: the host's requests that wait for an answer
-        self._replayed: dict[str, bytes] = {}  #: the handshake, and what else a new daemon has to be told, in order
+        self._find_lock = threading.Lock()
+        self._stream_lock = threading.Lock()
+        self._address: Address | None = None
         self._failure: LibrarianError | None = None
         self._tried = float("-inf")
-        self._since = float("-inf")
+        self._changed = threading.Condition()
+        self._open: dict[Id, _Exchange] = {}
+        self._hello: dict[str, Any] = {}  #: params of the host's handshake
+        self._revision = ""  #: that the handshake agreed on; empty where each request names its own
+        self._uris: list[str] = []  #: resources that the host subscribed to
+        self._stream: Response | None = None  #: open while the daemon knows that a host is there
+        self._streams = 0
         self._closing = False
-        self.setup_failed = False  #: whether the last attempt failed for a wrong configuration
+
+    @property
+    def setup_failed(self) -> bool:
+        """Whether the last attempt to reach a daemon failed for a wrong configuration."""
+        return isinstance(self._failure, SetupError)
 
     # -- from the host ---------------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Connect ahead of the first line. A failure shows in the answer to it."""
-        with self._lock:
-            self._connect()
+        """Find the daemon ahead of the first line. A failure shows in the answer to it."""
+        with suppress(LibrarianError):
+            self._find()
 
     def forward(self, line: bytes) -> None:
         """Pass one line of the host on, or answer it with an error where no daemon can be had."""
@@ -80,189 +106,243 @@ class StdioBridge:
         if message is None:
             self._reply(None, -32700, "That isn't a JSON object on one line.")
             return
-        if not isinstance(message.get("id"), Id | None):
+        ident, method = message.get("id"), message.get("method")
+        if not isinstance(ident, Id | None):
             self._reply(None, -32600, "An id must be a string or a whole number.")
             return
         if len(line) > LONGEST_LINE:
             text = f"The message has {len(line):,} bytes; at most {LONGEST_LINE:,} are taken. Send less at once."
-            self._reply(message.get("id"), -32600, text)
+            self._reply(ident, -32600, text)
             return
-        line = line if line.endswith(b"\n") else line + b"\n"
-        with self._lock:
-            ident, method = message.get("id"), message.get("method")
-            if self._lines is None and not self._connect():
-                if method is not None and ident is not None:
-                    self._fail(ident, str(self._failure))
-                return
-            self._remember(line, message)
-            if method is not None and ident is not None:
-                self._open[ident] = line
-            lines = self._lines
-        if lines is not None:
-            with suppress(OSError):  # the reading thread sees the same end, and answers what is open
-                lines.socket.sendall(line)
-
-    def _remember(self, line: bytes, message: dict[str, Any]) -> None:
-        method = message.get("method")
         params = message.get("params")
-        given = params if isinstance(params, dict) else {}
-        if method in ("initialize", "notifications/initialized", "logging/setLevel"):
-            self._replayed[method] = line
-        elif method == "notifications/cancelled" and isinstance(given.get("requestId"), Id):
-            self._open.pop(given["requestId"], None)  # what is cancelled isn't answered
-        elif method in ("resources/subscribe", "resources/unsubscribe"):
-            uri = f"subscribe {given.get('uri', '')}"
-            self._replayed.pop(uri, None)
-            if method == "resources/subscribe":
-                self._replayed[uri] = line
+        params = params if isinstance(params, dict) else {}
+        if not isinstance(method, str) or ident is None:
+            # a stateless server does nothing with notices and answers but cancel
+            if method == "notifications/cancelled" and (exchange := self._open.get(params.get("requestId", ""))):
+                exchange.cancel()
+            return
+        exchange = _Exchange(ident, method)
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._open) < MOST_REQUESTS)
+            self._open[ident] = exchange
+        given = (exchange, line.strip(), params)
+        if method == "initialize":  # what comes after it depends on its answer
+            self._hello = params
+            self._exchange(*given)
+        else:
+            threading.Thread(target=self._exchange, args=given, name="request", daemon=True).start()
 
     def close(self) -> None:
         """Wait a little for answers that are still due, then hang up."""
-        if not self._lock.acquire(timeout=DRAIN_S):
-            return  # another thread is still waiting for a daemon; there's nothing left to bring it
-        try:
-            self._answered.wait_for(lambda: self._lines is None or not self._awaited(), DRAIN_S)
+        with self._changed:
+            # a subscription's answer comes when it ends, which the host does by leaving
+            due = [each for each in self._open.values() if each.method != "subscriptions/listen"]
+            self._changed.wait_for(lambda: not any(each.ident in self._open for each in due), DRAIN_S)
             self._closing = True
-            lines, self._lines = self._lines, None
-        finally:
-            self._lock.release()
-        if lines is not None:
-            lines.close()
+            for exchange in self._open.values():
+                exchange.cancel()
+        if self._stream is not None:
+            self._stream.close()
 
-    def _awaited(self) -> bool:
-        """Whether an answer is due; a subscription's comes when it ends, which the host does by leaving."""
-        return any(b'"subscriptions/listen"' not in line for line in self._open.values())
+    # -- requests --------------------------------------------------------------------------------------------------
 
-    # -- from the daemon -------------------------------------------------------------------------------------------
-
-    def _pump(self, lines: Lines) -> None:
-        """Copy the daemon's lines to the host until it hangs up; then fail what is open and find the next daemon."""
-        farewell = failed = False
-        with suppress(OSError):  # a killed daemon resets the connection; the same as its end
-            while line := lines.read():
-                if line in (FAREWELL, FAILED):
-                    farewell, failed = True, line == FAILED
-                    if not failed:
-                        break  # what is cut off now may be answered as that; the next daemon knows better
-                elif line.endswith(b"\n"):
-                    self._deliver(line)
-        with self._lock:
-            if self._closing or self._lines is not lines:
-                return
-            self._lines = None
-            lines.close()
-            for ident in list(self._open):
-                # an unanswered handshake is repeated to the next daemon, which answers it
-                if not farewell and not self._is_handshake(ident):
-                    self._fail(
-                        ident,
-                        "The daemon of the index ended before it had answered. Send the request again: another daemon "
-                        "is started by itself.",
-                    )
-            if self._open or (not failed and time.monotonic() - self._since > BRIEF_S):
-                self._connect(again=[line for ident, line in self._open.items() if not self._is_handshake(ident)])
-
-    def _deliver(self, line: bytes) -> None:
-        if match := _ANSWER.match(line):
-            ident, asks = json.loads(match[1]), False
-        else:
-            message = _parsed(line) or {}
-            ident, asks = message.get("id"), "method" in message
-        self._send(line)
-        with self._answered:
-            if ident is not None and not asks:
-                self._open.pop(ident, None)
-            self._answered.notify_all()
-
-    # -- connecting ------------------------------------------------------------------------------------------------
-
-    def _connect(self, again: Sequence[bytes] = ()) -> bool:
-        """Find or start a daemon, tell it the handshake and what else has to be sent `again`; False with `_problem`
-        set where that fails.
-        """
-        if self._failure is not None and time.monotonic() - self._tried < AGAIN_S:
-            return False
+    def _exchange(self, exchange: _Exchange, line: bytes, params: Mapping[str, Any]) -> None:
+        """Answer one request."""
         try:
-            lines = self._connect_once(again)
+            if exchange.method in ("resources/subscribe", "resources/unsubscribe") and self._revision:
+                self._subscribe(exchange, str(params.get("uri", "")))
+            else:
+                self._post(exchange, line, _headers(exchange.method, params, self._revision, self._hello))
+            with self._stream_lock:
+                if self._stream is None:
+                    self._listen()
         except LibrarianError as error:
-            self._give_up(error)
-            return False
-        except (OSError, ValueError) as error:
-            self._give_up(Unavailable(f"The daemon can't be reached: {error}.", hint="Send the request again."))
-            return False
-        self._failure, self.setup_failed = None, False
-        self._lines, self._since = lines, time.monotonic()
-        threading.Thread(target=self._pump, args=(lines,), name="daemon", daemon=True).start()
-        return True
+            if exchange.ident in self._open and not exchange.cancelled:
+                self._reply(exchange.ident, DAEMON_ERROR, str(error))
+        finally:
+            with self._changed:
+                if self._open.get(exchange.ident) is exchange:
+                    del self._open[exchange.ident]
+                self._changed.notify_all()
 
-    def _connect_once(self, again: Sequence[bytes]) -> Lines:
-        """A daemon that was told everything. One that shuts down meanwhile is followed by another."""
+    def _post(self, exchange: _Exchange, line: bytes, headers: Mapping[str, str]) -> None:
+        """Pass the request on until a daemon has answered it. Raises `LibrarianError` where none does."""
         for _ in range(HANDOVERS):
-            connection = connect(self._library, "mcp", timeout_s=self._reply_s)
-            lines = connection.lines
-            if note := connection.note(self._library):
-                print(f"librarian: {note}", file=sys.stderr, flush=True)  # noqa: T201
-            self._library = self._library._replace(settings="")  # a later daemon knows the settings of its time better
+            address = self._find()
             try:
-                if self._repeat(lines):
-                    for line in again:
-                        lines.socket.sendall(line)
-                    return lines
-            except BaseException:
-                lines.close()
-                raise
-            lines.close()
+                exchange.response = request(address.path, "POST", address.endpoint, line, headers)
+                with exchange.response as response:
+                    if exchange.cancelled or self._answered(exchange, response):
+                        return
+                    raise ConnectionResetError("ended without an answer")
+            except (ConnectionRefusedError, FileNotFoundError):
+                pass  # nothing was sent
+            except (OSError, ValueError) as error:
+                if exchange.cancelled:
+                    return
+                # a daemon that ends of its own accord takes its address back
+                if exchange.method != "initialize" and addresses.read(self._library.index) == address:
+                    self._lose(address)
+                    raise Unavailable(
+                        f"The daemon of the index ended before it had answered ({error}).",
+                        hint="Send the request again: another daemon is started by itself.",
+                    ) from error
+            self._lose(address)
         raise Unavailable(f"{HANDOVERS} daemons have made way, one after another.", hint="Send it again.")
 
-    def _give_up(self, error: LibrarianError) -> None:
-        self._failure, self.setup_failed = error, isinstance(error, SetupError)
-        self._tried = time.monotonic()  # a daemon that hangs isn't waited for once more by a line that came meanwhile
-        print(f"librarian: {error}", file=sys.stderr, flush=True)  # noqa: T201 (hosts show a server's stderr)
-        for ident in list(self._open):
-            self._fail(ident, str(error))
-
-    def _repeat(self, lines: Lines) -> bool:
-        """Bring a new daemon to where the last one was: the same handshake, level and subscriptions. False where it
-        makes way for another.
-        """
-        lines.socket.settimeout(HANDSHAKE_S)
-        for stored in list(self._replayed.values()):
-            lines.socket.sendall(stored)
-            ident = (_parsed(stored) or {}).get("id")
-            if ident is None:
+    def _answered(self, exchange: _Exchange, response: Response) -> bool:
+        """Pass on what comes; False where it ends without the answer."""
+        for message, line in _messages(response):
+            if "method" in message or "id" not in message:
+                self._send(line)
                 continue
-            while True:
-                line = lines.read()
-                if line == FAREWELL:
-                    return False
-                if not line or line == FAILED:
-                    raise ConnectionResetError("it ended during the handshake")
-                message = _parsed(line) or {}
-                if message.get("id") == ident and "method" not in message:
-                    break
-                self._deliver(line)
-            if ident in self._open:
-                self._deliver(line)
-        lines.socket.settimeout(None)
-        return True
+            if exchange.method == "initialize" and "result" in message:
+                self._agree(message["result"])
+                line = _encoded(message)
+            elif message["id"] != exchange.ident:  # as of what the server couldn't understand
+                line = _encoded({**message, "id": exchange.ident})
+            if not exchange.cancelled:
+                self._send(line)
+            return True
+        if response.status >= 400:
+            raise Unavailable(f"The daemon refused the request (HTTP {response.status}).", hint="See daemon.log.")
+        return False
 
-    def _is_handshake(self, ident: Id) -> bool:
-        return (_parsed(self._replayed.get("initialize", b"")) or {}).get("id") == ident
+    def _agree(self, result: dict[str, Any]) -> None:
+        """Remember the answer to a handshake, and promise in it the notices that the bridge provides."""
+        self._revision = str(result.get("protocolVersion", ""))
+        resources = result.get("capabilities", {}).get("resources")
+        if isinstance(resources, dict):
+            resources.update(subscribe=True, listChanged=True)
 
-    # -- answers of its own ----------------------------------------------------------------------------------------
+    # -- notices ---------------------------------------------------------------------------------------------------
 
-    def _fail(self, ident: Id, text: str) -> None:
-        with self._answered:
-            self._reply(ident, DAEMON_ERROR, text)
-            self._open.pop(ident, None)
-            self._answered.notify_all()
+    def _subscribe(self, exchange: _Exchange, uri: str) -> None:
+        """Answer a request to subscribe or unsubscribe, once the daemon watches what is asked for."""
+        with self._changed:
+            self._uris = [each for each in self._uris if each != uri]
+            if exchange.method == "resources/subscribe":
+                self._uris.append(uri)
+        with self._stream_lock:
+            self._listen()
+        self._send(_encoded({"jsonrpc": "2.0", "id": exchange.ident, "result": {}}))
+
+    def _listen(self) -> None:
+        """Open a stream of notices in place of the one before, in turn with other threads. Raises `LibrarianError`
+        where no daemon can be had."""
+        address = self._find()
+        self._streams += 1
+        wanted = {"resourcesListChanged": True, "resourceSubscriptions": self._uris} if self._revision else {}
+        meta = {f"{_ENVELOPE}protocolVersion": _STATELESS, f"{_ENVELOPE}clientCapabilities": {}}
+        params = {"notifications": wanted, "_meta": meta}
+        method = "subscriptions/listen"
+        asked = {"jsonrpc": "2.0", "id": f"notices-{self._streams}", "method": method, "params": params}
+        headers = _headers(method, params, "", self._hello)
+        try:
+            stream = request(address.path, "POST", address.endpoint, _encoded(asked), headers)
+            messages = _messages(stream)
+            next(messages, None)  # that the daemon watches
+        except (OSError, ValueError):
+            return  # the next request finds out what became of the daemon
+        before, self._stream = self._stream, stream
+        threading.Thread(target=self._notice, args=(stream, messages), name="notices", daemon=True).start()
+        if before is not None:
+            before.close()
+
+    def _notice(self, stream: Response, messages: Iterator[tuple[dict[str, Any], bytes]]) -> None:
+        """Pass notices on until the stream ends; where its daemon has ended, find the next."""
+        began = time.monotonic()
+        with suppress(OSError, ValueError), stream:
+            for message, _ in messages:
+                if "method" in message:
+                    message.get("params", {}).pop("_meta", None)  # of the stream, which the host knows nothing of
+                    self._send(_encoded(message))
+        if self._stream is stream:
+            self._stream = None
+            if not self._closing and time.monotonic() - began > BRIEF_S:
+                with suppress(LibrarianError), self._stream_lock:
+                    self._listen()
+
+    # -- the daemon ------------------------------------------------------------------------------------------------
+
+    def _find(self) -> Address:
+        """The daemon's address. Raises `LibrarianError` where none can be had."""
+        with self._find_lock:
+            if self._address is not None:
+                return self._address
+            # one that hangs isn't waited for once more by a line that came meanwhile
+            if self._failure is not None and time.monotonic() - self._tried < AGAIN_S:
+                raise self._failure
+            try:
+                daemon = connect(self._library, timeout_s=self._reply_s)
+            except (LibrarianError, OSError, ValueError) as error:
+                failure = error if isinstance(error, LibrarianError) else None
+                self._failure = failure or Unavailable(f"The daemon can't be reached: {error}.", hint="Send it again.")
+                self._tried = time.monotonic()
+                _warn(self._failure)  # hosts show a server's stderr
+                raise self._failure from error
+            if note := daemon.note(self._library):
+                _warn(note)
+            self._library = self._library._replace(settings="")  # a later daemon knows the settings of its time better
+            self._failure, self._address = None, daemon.address
+            return daemon.address
+
+    def _lose(self, address: Address) -> None:
+        """The daemon at this address has ended."""
+        with self._find_lock:
+            if self._address == address:
+                self._address = None
+
+    # -- lines -----------------------------------------------------------------------------------------------------
 
     def _reply(self, ident: Id | None, code: int, text: str) -> None:
-        self._send(encode({"jsonrpc": "2.0", "id": ident, "error": {"code": code, "message": text}}))
+        self._send(_encoded({"jsonrpc": "2.0", "id": ident, "error": {"code": code, "message": text}}))
 
     def _send(self, line: bytes) -> None:
         with self._writing:
-            self._write(line)
+            self._write(line + b"\n")
+
+
+def _messages(response: Response) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Each JSON-RPC message of a response, parsed and as its line: the one body, or those of a stream of events."""
+    response.read_head()
+    events = response.headers.get("content-type", "").startswith("text/event-stream")
+    for line in response.lines() if events else [response.read()]:
+        if events and not line.startswith(b"data:"):
+            continue
+        line = line.removeprefix(b"data:").strip()
+        message = _parsed(line)
+        if message is not None and message.get("jsonrpc") == "2.0":
+            yield message, line
+
+
+def _headers(method: str, params: Mapping[str, Any], revision: str, hello: Mapping[str, Any]) -> dict[str, str]:
+    """The headers of a request: what its envelope says, or what the handshake agreed on."""
+    meta = params.get("_meta")
+    meta = meta if isinstance(meta, dict) else {}
+    stated = meta.get(f"{_ENVELOPE}protocolVersion")
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    info = params.get("clientInfo") if method == "initialize" else hello.get("clientInfo")
+    if isinstance(info, dict):
+        headers["User-Agent"] = f"{info.get('name', '')}/{info.get('version', '')}".replace("\r", "").replace("\n", "")
+    if isinstance(stated, str):
+        headers |= {"MCP-Protocol-Version": _text(stated), "Mcp-Method": _text(method)}
+        if isinstance(name := params.get(_NAMED_BY.get(method, "")), str):
+            headers["Mcp-Name"] = _text(name)
+    elif revision and method != "initialize":
+        headers["MCP-Protocol-Version"] = revision
+    return headers
+
+
+def _text(value: str) -> str:
+    """A header's value; what a header can't hold is written as base64, as the protocol has it."""
+    if value.isascii() and value.isprintable() and value == value.strip() and not value.startswith("=?"):
+        return value
+    return f"=?base64?{binascii.b2a_base64(value.encode('utf-8', 'replace'), newline=False).decode()}?="
+
+
+def _encoded(message: object) -> bytes:
+    return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
@@ -273,8 +353,12 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
     return message if isinstance(message, dict) else None
 
 
+def _warn(text: object) -> None:
+    print(f"librarian: {text}", file=sys.stderr, flush=True)  # noqa: T201
+
+
 def run(library: Library, source: BinaryIO, write: Callable[[bytes], None], *, reply_s: float = REPLY_S) -> int:
-    """Relay until `source` ends or `write` finds nobody left; returns the exit code."""
+    """Pass lines on until `source` ends or `write` finds nobody left; returns the exit code."""
     host_left = threading.Event()
 
     def deliver(line: bytes) -> None:
@@ -311,9 +395,9 @@ def main(argv: Sequence[str] | None = None, *, program: Sequence[str] | None = N
         where = find(config=given.config, root=given.root, index=given.index)
         library = Library.at(where, root_given=given.root is not None)
         for note in where.notes:
-            print(f"librarian: {note}", file=sys.stderr)  # noqa: T201
+            _warn(note)
     except SetupError as error:
-        print(f"librarian: {error}", file=sys.stderr)  # noqa: T201
+        _warn(error)
         return SETUP
     except SystemExit as end:  # of the parser: 0 after --help, 2 after a wrong option
         return int(end.code or 0)

@@ -1,4 +1,4 @@
-"""A daemon's socket over a desk of this process, for the length of a test: relays and the command line find it."""
+"""A daemon over a library of this process, for the length of a test: bridges and the command line find it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from typing import Any
 from librarian import __version__
 from librarian.api.library_handle import LibraryHandle
 from librarian.api.mcp_transports import McpServer
-from librarian.daemon.server import Host, command_api
+from librarian.daemon.address import Address
+from librarian.daemon.server import SocketServer, command_api
 from librarian.files.lock import FolderLock
+from librarian.web.app import build_app
 
 
 @contextlib.contextmanager
-def stored(index: Path, desk: Any, door: McpServer | None = None) -> Iterator[Path]:
-    """`desk` as the daemon of `index`; with `door`, one that runs elsewhere already."""
+def stored(index: Path, library: Any) -> Iterator[Path]:
+    """`library` as the daemon of `index`."""
     lock = FolderLock(index)
     if not lock.acquire(version=__version__):  # a library that was opened in this process owns its folder
         assert (holder := lock.holder()) is not None
@@ -28,18 +30,16 @@ def stored(index: Path, desk: Any, door: McpServer | None = None) -> Iterator[Pa
     loops: list[asyncio.AbstractEventLoop] = []
 
     async def serve() -> None:
-        own = door or McpServer(desk, version="1.2.3", heartbeat_s=0.02)
-        host = Host(
-            index,
-            version=__version__,
-            handle=command_api(LibraryHandle.of(desk)),
-            serve_mcp=own.serve_lines,
-            on_shut_down=stop.set,
-        )
-        async with own.run() if door is None else contextlib.nullcontext(), host:
+        mcp_server = McpServer(library, version="1.2.3", heartbeat_s=0.02)
+        app = build_app(library, token="for TCP alone", version="1.2.3", mcp_server=mcp_server)
+        address = Address(os.getpid(), __version__, "")
+        handle = command_api(LibraryHandle.of(library))
+        server = SocketServer(index, app, address, handle=handle, on_shut_down=stop.set)
+        async with app.router.lifespan_context(app), server:
             loops.append(asyncio.get_running_loop())
             ready.set()
             await stop.wait()
+            mcp_server.end_streams()
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()

@@ -63,7 +63,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     settings: dict[str, object] = {"embeddings.enabled": False, "logging.level": "ERROR"}
     with Librarian.open(root=folder / "docs", index=folder / "index", **settings) as library:
         door = McpServer(library, version="1.2.3")
-        with served(build_app(library, mcp_server=door)) as url, stored(library.index, library, door):
+        with served(build_app(library, mcp_server=door)) as url, stored(library.index, library):
             with RawHost(relay(library.root, library.index)) as host:
                 host.initialize()
                 yield Place(library, door, url, host)

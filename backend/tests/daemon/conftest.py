@@ -9,14 +9,14 @@ import pytest
 from librarian.daemon import client
 from librarian.daemon.client import Library
 from librarian.errors import LibrarianError
-from tests.daemon.processes import ECHO, RelayProcess
+from tests.daemon.processes import ECHO, BridgeProcess
 
-StartRelay = Callable[..., RelayProcess]
+StartBridge = Callable[..., BridgeProcess]
 
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[Path]:
-    """An index folder; a daemon that a test leaves there is asked to retire."""
+    """An index folder; a daemon that a test leaves there is asked to shut down."""
     folder = tmp_path / "index"
     folder.mkdir()
     yield folder
@@ -31,12 +31,12 @@ def library(index: Path) -> Library:
 
 
 @pytest.fixture
-def bridge(index: Path) -> Iterator[StartRelay]:
-    """Starts relays; all are ended with the test, before their daemon."""
-    started: list[RelayProcess] = []
+def bridge(index: Path) -> Iterator[StartBridge]:
+    """Starts bridges; all are ended with the test, before their daemon."""
+    started: list[BridgeProcess] = []
 
-    def start(*arguments: str, at: Path = index, environ: Mapping[str, str] = {}) -> RelayProcess:
-        started.append(RelayProcess(at, *arguments, environ=environ))
+    def start(*arguments: str, at: Path = index, environ: Mapping[str, str] = {}) -> BridgeProcess:
+        started.append(BridgeProcess(at, *arguments, environ=environ))
         return started[-1]
 
     yield start

@@ -1,4 +1,4 @@
-"""Relays and daemons as real processes, for the tests of this folder."""
+"""Bridges and daemons as real processes, for the tests of this folder."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from librarian import __version__
 from librarian.daemon import address
-from librarian.daemon.address import DaemonInfo, greet
+from librarian.daemon.address import ping
+from librarian.daemon.client import Daemon
 
 BACKEND = Path(__file__).resolve().parents[2]
-ECHO = (sys.executable, str(Path(__file__).with_name("echo_keeper.py")))
+ECHO = (sys.executable, str(Path(__file__).with_name("echo_daemon.py")))
 PATIENCE_S = 180.0  #: matters only where something is wrong
 
-_RELAY = """
+_BRIDGE = """
 import os, sys, threading
-from librarian.daemon import stdio_bridge as relay
+from librarian.daemon import stdio_bridge as bridge
 if "NOISE" in os.environ:
-    quiet = relay.run
+    quiet = bridge.run
     def noisy(*given, **more):
         print("a library prints", flush=True)
         os.system("echo so does a child")
         return quiet(*given, **more)
-    relay.run = noisy
-sys.exit(relay.main(sys.argv[1:], program=sys.argv_program))
+    bridge.run = noisy
+sys.exit(bridge.main(sys.argv[1:], program=sys.argv_program))
 """
 
 
@@ -44,24 +44,22 @@ def until(condition: Callable[[], bool], what: str) -> None:
         pause.wait(0.005)
 
 
-def keeper_of(index: Path) -> DaemonInfo | None:
-    """Who answers at the address in the folder; None where nobody does."""
+def daemon_of(index: Path) -> Daemon | None:
+    """The daemon that answers at the address in the folder; None where none does."""
     where = address.read(index)
     if where is None:
         return None
     try:
-        lines, welcome = greet(where, "ping", __version__)
+        return Daemon(where, ping(where))
     except OSError:
         return None
-    lines.close()
-    return welcome
 
 
-class RelayProcess:
-    """A relay as an MCP host starts it."""
+class BridgeProcess:
+    """A bridge as an MCP host starts it."""
 
     def __init__(self, index: Path, *arguments: str, environ: Mapping[str, str] = {}) -> None:
-        code = _RELAY.replace("sys.argv_program", repr(list(ECHO)))
+        code = _BRIDGE.replace("sys.argv_program", repr(list(ECHO)))
         self.process = subprocess.Popen(
             [sys.executable, "-c", code, "--index", str(index), *arguments],
             stdin=subprocess.PIPE,
@@ -99,7 +97,7 @@ class RelayProcess:
 
     def receive(self) -> dict[str, Any]:
         line = self._lines.get(timeout=PATIENCE_S)
-        assert line, "the relay has ended: " + self.errors()
+        assert line, "the bridge has ended: " + self.errors()
         message = json.loads(line)
         assert isinstance(message, dict)
         return message

@@ -1,13 +1,14 @@
 """Properties of the command line's client, against real daemons:
 
-* A verb is answered, with its progress, by a daemon that is started where there is none.
+* An operation is answered, with its progress, by a daemon that is started where there is none.
 * A daemon that nobody uses makes way where it was started with other settings; one that somebody uses stays, and who
   asks is told.
-* What the verb raised is raised here, by its code; a daemon that dies or takes too long is a clear error.
+* What the operation raised is raised here, by its code; a daemon that dies or takes too long is a clear error.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ import pytest
 from librarian.daemon import client
 from librarian.daemon.address import as_error
 from librarian.daemon.client import Library, connect, owned
+from librarian.daemon.unix_http import Response, request
 from librarian.errors import Busy, LibrarianError, NotFound, SetupError, SourceError, Unavailable
-from tests.daemon.processes import keeper_of, until
+from tests.daemon.processes import daemon_of, until
 
 
 def call(library: Library, operation: str, **more: Any) -> dict[str, Any]:
@@ -26,22 +28,31 @@ def call(library: Library, operation: str, **more: Any) -> dict[str, Any]:
     return client.call(library.index, operation, arguments, library=library, **more)
 
 
-def test_a_verb_is_answered_by_a_keeper_that_is_started_for_it(library: Library) -> None:
-    assert keeper_of(library.index) is None
+def test_an_operation_is_answered_by_a_daemon_that_is_started_for_it(library: Library) -> None:
+    assert daemon_of(library.index) is None
     first = call(library, "search", arguments={"query": "Fuß"})
     assert first["arguments"] == {"query": "Fuß"}
     assert call(library, "search")["pid"] == first["pid"]
-    welcome = keeper_of(library.index)
-    assert welcome is not None
-    assert (welcome.pid, welcome.role) == (first["pid"], "background")
+    daemon = daemon_of(library.index)
+    assert daemon is not None
+    assert (daemon.address.pid, daemon.address.url) == (first["pid"], "")
     assert client.shut_down_daemon(library.index)
-    assert keeper_of(library.index) is None
+    assert daemon_of(library.index) is None
     assert not client.shut_down_daemon(library.index)
 
 
 def unused(library: Library) -> bool:
-    welcome = keeper_of(library.index)
-    return welcome is not None and not welcome.clients
+    daemon = daemon_of(library.index)
+    return daemon is not None and not daemon.clients
+
+
+def in_use(library: Library) -> Response:
+    """A request to the library's daemon that isn't answered before it is closed."""
+    address = connect(library).address
+    message = {"jsonrpc": "2.0", "id": 1, "method": "silence"}
+    response = request(address.path, "POST", address.endpoint, json.dumps(message).encode())
+    response.read_head()
+    return response
 
 
 def with_settings(library: Library, settings: str, monkeypatch: pytest.MonkeyPatch) -> Library:
@@ -50,7 +61,7 @@ def with_settings(library: Library, settings: str, monkeypatch: pytest.MonkeyPat
     return library._replace(settings=settings)
 
 
-def test_a_keeper_that_nobody_uses_makes_way_where_the_settings_are_others(
+def test_a_daemon_that_nobody_uses_makes_way_where_the_settings_are_others(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notes: list[str] = []
@@ -62,17 +73,18 @@ def test_a_keeper_that_nobody_uses_makes_way_where_the_settings_are_others(
     assert not notes
 
 
-def test_a_keeper_that_somebody_uses_stays_and_the_others_hear_that_its_settings_are_not_theirs(
+def test_a_daemon_that_somebody_uses_stays_and_the_others_hear_that_its_settings_are_not_theirs(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    used = connect(with_settings(library, "old", monkeypatch), "mcp")
+    used = in_use(with_settings(library, "old", monkeypatch))
+    pid = call(library, "search")["pid"]
     notes: list[str] = []
     answer = call(with_settings(library, "new", monkeypatch), "search", on_note=notes.append)
-    assert answer["pid"] == used.info.pid
-    assert [f"kill {used.info.pid}" in note for note in notes] == [True]
-    used.lines.close()
+    assert answer["pid"] == pid
+    assert [f"kill {pid}" in note for note in notes] == [True]
+    used.close()
     until(lambda: unused(library), "its leaving")
-    assert call(library._replace(settings="new"), "search", on_note=notes.append)["pid"] != used.info.pid
+    assert call(library._replace(settings="new"), "search", on_note=notes.append)["pid"] != pid
     assert len(notes) == 1
 
 
@@ -86,7 +98,7 @@ def test_a_server_that_a_person_started_stays_whatever_the_settings(
     assert "the server at" in notes[0]
 
 
-def test_a_keeper_that_was_left_behind_makes_way_for_a_program_and_one_in_use_does_not(
+def test_a_daemon_that_was_left_behind_makes_way_for_a_program_and_one_in_use_does_not(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def is_refused() -> None:
@@ -94,9 +106,9 @@ def test_a_keeper_that_was_left_behind_makes_way_for_a_program_and_one_in_use_do
             owned(library.index, hint="Wait.")
         assert caught.value.hint == "Wait."
 
-    used = connect(library, "mcp")
+    used = in_use(library)
     is_refused()
-    used.lines.close()
+    used.close()
     until(lambda: unused(library), "its leaving")
     lock = owned(library.index, hint="")
     is_refused()
@@ -113,7 +125,7 @@ def test_progress_is_passed_on(library: Library) -> None:
     assert call(library, "count", arguments={"to": 3})["operation"] == "count"
 
 
-def test_what_the_verb_raised_is_raised_here(library: Library) -> None:
+def test_what_the_operation_raised_is_raised_here(library: Library) -> None:
     with pytest.raises(NotFound, match="No document 'x'") as caught:
         call(library, "missing")
     assert caught.value.hint == "Nearest: 'y'."
@@ -122,13 +134,13 @@ def test_what_the_verb_raised_is_raised_here(library: Library) -> None:
     assert (type(bug.value), bug.value.code) == (LibrarianError, "internal")
 
 
-def test_a_keeper_that_dies_is_a_clear_error_and_the_next_call_works(library: Library) -> None:
+def test_a_daemon_that_dies_is_a_clear_error_and_the_next_call_works(library: Library) -> None:
     with pytest.raises(Unavailable, match=r"ended before.*daemon\.log"):
         call(library, "die")
     assert call(library, "search")["operation"] == "search"
 
 
-def test_a_verb_that_takes_too_long_is_given_up_and_cancelled(library: Library, tmp_path: Path) -> None:
+def test_an_operation_that_takes_too_long_is_given_up_and_cancelled(library: Library, tmp_path: Path) -> None:
     file = tmp_path / "told"
     call(library, "search")
     with pytest.raises(Unavailable, match=r"wait wasn't answered within 0\.2 s"):
@@ -136,15 +148,15 @@ def test_a_verb_that_takes_too_long_is_given_up_and_cancelled(library: Library, 
     until(file.exists, "the cancellation")
 
 
-def test_a_keeper_that_cannot_start_says_why(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_daemon_that_cannot_start_says_why(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ECHO_MODE", "setup")
     with pytest.raises(SetupError, match="Nearest: 'y'"):
         call(library, "search")
 
 
-def test_an_idle_keeper_ends_by_itself(library: Library) -> None:
+def test_an_idle_daemon_ends_by_itself(library: Library) -> None:
     call(library._replace(idle_timeout_s=0.05), "search")
-    until(lambda: keeper_of(library.index) is None, "its end")
+    until(lambda: daemon_of(library.index) is None, "its end")
 
 
 @pytest.mark.parametrize("kind", [NotFound, Busy, SetupError, SourceError, Unavailable])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -19,11 +20,11 @@ import pytest
 
 import librarian
 from librarian.daemon import address
-from librarian.daemon.address import greet
+from librarian.daemon.address import Address, ping
 from librarian.daemon.client import Library, connect, replace_daemon, shut_down_daemon
 from librarian.errors import SetupError, Unavailable
 from librarian.files.lock import FolderLock, Holder
-from tests.daemon.processes import BACKEND, PATIENCE_S, keeper_of, until
+from tests.daemon.processes import BACKEND, PATIENCE_S, daemon_of, until
 
 
 def test_one_holder_at_a_time(tmp_path: Path) -> None:
@@ -130,21 +131,33 @@ def test_a_lock_file_without_a_name_still_has_a_holder(tmp_path: Path) -> None:
 def test_an_address_that_is_not_one_counts_as_none(tmp_path: Path, content: str) -> None:
     (tmp_path / address.ADDRESS).write_text(content)
     assert address.read(tmp_path) is None
-    assert keeper_of(tmp_path) is None
+    assert daemon_of(tmp_path) is None
+
+
+def listening(index: Path) -> tuple[socket.socket, Address]:
+    """A socket of that folder, and its address, not yet published."""
+    server, path = address.listen(index)
+    return server, Address(os.getpid(), "1", path)
+
+
+def reach(where: Address) -> None:
+    """Fails where nobody listens at the address."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.connect(where.path)
 
 
 def test_a_socket_whose_path_would_be_too_long_lies_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = tmp_path / ("long" * 30)
     index.mkdir()
-    server, where = address.listen(index, version="1")
+    server, where = listening(index)
     address.publish(index, where)
     try:
         assert len(where.path) <= address.LONGEST_PATH
         assert not where.path.startswith(str(index))
         assert address.read(index) == where
-        where.connect(1).close()
+        reach(where)
         server.close()  # as a kill does
-        server, following = address.listen(index, version="1")
+        server, following = listening(index)
         assert not Path(where.path).parent.exists()
         assert Path(following.path).exists()
         address.publish(index, following)
@@ -153,8 +166,8 @@ def test_a_socket_whose_path_would_be_too_long_lies_elsewhere(tmp_path: Path, mo
         assert address.read(index) is None
         server.close()
         monkeypatch.setattr(tempfile, "tempdir", str(index))
-        server, where = address.listen(index, version="1")
-        where.connect(1).close()
+        server, where = listening(index)
+        reach(where)
         assert where.path.startswith("/tmp/")
         assert not list(index.iterdir())
         address.withdraw(index, where)
@@ -162,16 +175,16 @@ def test_a_socket_whose_path_would_be_too_long_lies_elsewhere(tmp_path: Path, mo
         server.close()
 
 
-def test_a_keeper_of_another_user_is_named_as_that() -> None:
+def test_a_daemon_of_another_user_is_named_as_that() -> None:
     code = (
         "import os, sys; from pathlib import Path; from librarian.daemon.client import Library, connect\n"
         "if not os.getuid(): os.setuid(65534)\n"
-        "try: connect(Library(Path(sys.argv[1])), 'verb')\n"
+        "try: connect(Library(Path(sys.argv[1])))\n"
         "except Exception as error: print(repr(error), error)"
     )
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o777)
-        server, where = address.listen(Path(name), version="1")
+        server, where = listening(Path(name))
         address.publish(Path(name), where)
         (Path(name) / address.ADDRESS).chmod(0)
         said = subprocess.run(
@@ -186,8 +199,8 @@ def test_a_keeper_of_another_user_is_named_as_that() -> None:
     assert "another user" in said
 
 
-def test_withdrawing_leaves_another_keepers_address_alone(tmp_path: Path) -> None:
-    server, old = address.listen(tmp_path, version="1")
+def test_withdrawing_leaves_another_daemons_address_alone(tmp_path: Path) -> None:
+    server, old = listening(tmp_path)
     server.close()
     new = old._replace(pid=old.pid + 1)
     address.publish(tmp_path, new)
@@ -196,10 +209,10 @@ def test_withdrawing_leaves_another_keepers_address_alone(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["index", "index" * 20])  # a socket lies elsewhere where its path is too long
-def test_a_copy_of_an_index_folder_does_not_lead_to_the_keeper_of_the_first(tmp_path: Path, name: str) -> None:
+def test_a_copy_of_an_index_folder_does_not_lead_to_the_daemon_of_the_first(tmp_path: Path, name: str) -> None:
     first, copy, link = tmp_path / name, tmp_path / "copy", tmp_path / "link"
     first.mkdir()
-    server, where = address.listen(first, version="1")
+    server, where = listening(first)
     address.publish(first, where)
     copy.mkdir()
     (copy / address.ADDRESS).write_bytes((first / address.ADDRESS).read_bytes())
@@ -210,28 +223,28 @@ def test_a_copy_of_an_index_folder_does_not_lead_to_the_keeper_of_the_first(tmp_
     server.close()
 
 
-def test_withdrawing_leaves_a_socket_alone_that_another_keeper_has_made_in_its_place(tmp_path: Path) -> None:
-    before, old = address.listen(tmp_path, version="1")
-    after, new = address.listen(tmp_path, version="1")
+def test_withdrawing_leaves_a_socket_alone_that_another_daemon_has_made_in_its_place(tmp_path: Path) -> None:
+    before, old = listening(tmp_path)
+    after, new = listening(tmp_path)
     address.publish(tmp_path, new._replace(pid=old.pid + 1))
     address.withdraw(tmp_path, old)
-    new.connect(1).close()
+    reach(new)
     before.close()
     after.close()
 
 
 def test_a_dead_address_leads_nowhere(tmp_path: Path) -> None:
-    server, where = address.listen(tmp_path, version="1")
+    server, where = listening(tmp_path)
     address.publish(tmp_path, where)
     server.close()
-    assert keeper_of(tmp_path) is None
+    assert daemon_of(tmp_path) is None
     assert not shut_down_daemon(tmp_path)
     with pytest.raises(ConnectionRefusedError):
-        greet(where, "ping", "1")
+        ping(where)
 
 
 def test_what_answers_otherwise_is_named(tmp_path: Path) -> None:
-    server, where = address.listen(tmp_path, version="1")
+    server, where = listening(tmp_path)
 
     def answer() -> None:
         connection, _ = server.accept()
@@ -242,7 +255,7 @@ def test_what_answers_otherwise_is_named(tmp_path: Path) -> None:
     thread.start()
     try:
         with pytest.raises(Unavailable, match="no daemon of this program"):
-            greet(where, "ping", "1")
+            ping(where)
     finally:
         thread.join(PATIENCE_S)
         server.close()
@@ -251,15 +264,15 @@ def test_what_answers_otherwise_is_named(tmp_path: Path) -> None:
 # -- taking over ---------------------------------------------------------------------------------------------------
 
 
-def test_taking_over_ends_the_keeper_and_holds_its_lock(library: Library, index: Path) -> None:
-    connect(library, "ping").lines.close()
+def test_taking_over_ends_the_daemon_and_holds_its_lock(library: Library, index: Path) -> None:
+    connect(library)
     first = address.read(index)
     assert first is not None
     lock = replace_daemon(index, version="2.0")
     try:
         assert lock.holder() == Holder(os.getpid(), "2.0")
         assert address.read(index) is None
-        assert keeper_of(index) is None
+        assert daemon_of(index) is None
     finally:
         lock.release()
 
@@ -281,7 +294,7 @@ def test_a_free_folder_is_taken_at_once(index: Path) -> None:
     until(lambda: lock.holder() is None, "letting go")
 
 
-def test_a_keeper_runs_nothing_that_lies_in_the_working_directory(tmp_path: Path) -> None:
+def test_a_daemon_runs_nothing_that_lies_in_the_working_directory(tmp_path: Path) -> None:
     (tmp_path / "argparse.py").write_text("raise SystemExit(99)", "utf-8")
     source = str(Path(librarian.__file__).resolve().parents[1])
     done = subprocess.run(

@@ -1,11 +1,11 @@
-"""Properties of the relay, with real processes:
+"""Properties of the stdio bridge, with real processes:
 
 * A host gets its answers through it, whether or not a daemon ran; ten at once start one daemon.
 * It ends with its stdin, after the answers that are due; nothing but protocol is on its stdout.
-* A daemon killed in mid-request fails that request clearly; the next one is answered by a new daemon, which was told
-  the same handshake, level and subscriptions; the host sees none of it.
-* A daemon that can't start, hangs, or is older than the relay: each ends in a clear answer or a new daemon.
-* It is small and quick.
+* A daemon killed in mid-request fails that request clearly; the next one is answered by a new daemon.
+* What a daemon that shuts down hasn't answered is answered by the next.
+* A daemon that can't start, hangs, or is older than the bridge: each ends in a clear answer or a new daemon.
+* It is small and quick. Progress, cancellation and subscriptions: `tests/api/test_process.py`, `test_doors.py`.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from typing import Any
 import psutil
 import pytest
 
-from librarian.api.mcp_transports import LONGEST_LINE as LONGEST_TAKEN
+from librarian.api.security import MAX_BODY
 from librarian.daemon import address, client
-from librarian.daemon.client import Library, connect
+from librarian.daemon.address import Address
+from librarian.daemon.client import Daemon, Library, connect
 from librarian.daemon.stdio_bridge import LONGEST_LINE, StdioBridge, main, run
-from librarian.errors import Unavailable
 from librarian.files.lock import DAEMON, FolderLock
 from librarian.files.owned_folder import claim_index
-from tests.daemon.conftest import StartRelay
-from tests.daemon.processes import BACKEND, ECHO, RelayProcess, keeper_of, until
+from tests.daemon.conftest import StartBridge
+from tests.daemon.processes import BACKEND, ECHO, BridgeProcess, daemon_of, until
 
 
-def keeper_pid(index: Path) -> int:
+def daemon_pid(index: Path) -> int:
     found = address.read(index)
     assert found is not None
     return found.pid
 
 
-def shake_hands(bridge: RelayProcess) -> dict[str, Any]:
+def shake_hands(bridge: BridgeProcess) -> dict[str, Any]:
     answer = bridge.ask(0, "initialize", params={"protocolVersion": "2025-11-25"})
     bridge.send(None, "notifications/initialized")
     return answer
@@ -54,27 +54,27 @@ def dead(pid: int) -> bool:
         return True
 
 
-def test_a_host_is_answered_and_the_keeper_is_started(bridge: StartRelay, index: Path) -> None:
+def test_a_host_is_answered_and_the_daemon_is_started(bridge: StartBridge, index: Path) -> None:
     one = bridge()
     assert shake_hands(one)["result"]["method"] == "initialize"
     result = one.ask(1, "tools/list")["result"]
-    assert result["seen"] == ["initialize", "notifications/initialized", "tools/list"]
-    assert result["pid"] == keeper_pid(index) != one.process.pid
+    assert result["method"] == "tools/list"
+    assert result["pid"] == daemon_pid(index) != one.process.pid
     assert one.end() == 0
     assert one.left() == []
 
 
-def test_ten_relays_at_once_start_one_keeper(bridge: StartRelay, index: Path) -> None:
-    relays = [bridge() for _ in range(10)]
-    for one in relays:
+def test_ten_bridges_at_once_start_one_daemon(bridge: StartBridge, index: Path) -> None:
+    bridges = [bridge() for _ in range(10)]
+    for one in bridges:
         one.send(0, "initialize")
-    assert {one.receive()["result"]["pid"] for one in relays} == {keeper_pid(index)}
+    assert {one.receive()["result"]["pid"] for one in bridges} == {daemon_pid(index)}
     assert (index / "daemon.log").read_bytes().count(b"daemon started") == 1
 
 
 @pytest.mark.parametrize("before", [None, 0o644])
-def test_the_keepers_log_which_may_tell_of_questions_is_for_this_user_alone(
-    bridge: StartRelay, index: Path, before: int | None
+def test_the_daemons_log_which_may_tell_of_questions_is_for_this_user_alone(
+    bridge: StartBridge, index: Path, before: int | None
 ) -> None:
     log = index / "daemon.log"
     if before is not None:
@@ -86,7 +86,7 @@ def test_the_keepers_log_which_may_tell_of_questions_is_for_this_user_alone(
     assert log.read_text("utf-8").startswith("of an earlier" if before else "--- daemon started")
 
 
-def test_a_log_that_grows_long_under_a_keeper_begins_anew(index: Path) -> None:
+def test_a_log_that_grows_long_under_a_daemon_begins_anew(index: Path) -> None:
     writing = "sys.stderr.write('x' * 100 + '\\n'); sys.stderr.flush(); shorten_log(Path(sys.argv[1]))"
     code = f"import sys; from pathlib import Path; from librarian.daemon.client import shorten_log; {writing}"
     environ = {**os.environ, "PYTHONPATH": str(BACKEND)}
@@ -102,17 +102,20 @@ def test_a_log_that_grows_long_under_a_keeper_begins_anew(index: Path) -> None:
     assert (index / "other.log").stat().st_size == (1 << 20) + 101
 
 
-def test_two_libraries_lie_side_by_side(bridge: StartRelay, index: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    try:
-        first, second = bridge(), bridge(at=other)
-        assert shake_hands(first)["result"]["pid"] != shake_hands(second)["result"]["pid"]
-    finally:
-        client.shut_down_daemon(other)
+def test_the_daemon_is_told_the_revision_and_the_name_of_the_host(bridge: StartBridge) -> None:
+    one = bridge()
+    one.ask(0, "initialize", params={"protocolVersion": "2025-11-25", "clientInfo": {"name": "mine", "version": "7"}})
+    headers = one.ask(1, "tools/list")["result"]["headers"]
+    assert (headers["user-agent"], headers["mcp-protocol-version"]) == ("mine/7", "2025-11-25")
+    assert "mcp-method" not in headers
+    envelope = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    given = {"name": "größe", "_meta": envelope}
+    headers = one.ask(2, "tools/call", params=given)["result"]["headers"]
+    assert (headers["mcp-protocol-version"], headers["mcp-method"]) == ("2026-07-28", "tools/call")
+    assert headers["mcp-name"] == "=?base64?Z3LDtsOfZQ==?="
 
 
-def test_paths_with_blanks_and_a_configuration_reach_the_keeper(bridge: StartRelay, index: Path) -> None:
+def test_paths_with_blanks_and_a_configuration_reach_the_daemon(bridge: StartBridge, index: Path) -> None:
     config = index.parent / "my config.json"
     config.write_text('{"docs": {"root_path": "my docs"}}')
     shake_hands(bridge("--config=my config.json", "--root", "the root"))
@@ -123,19 +126,19 @@ def test_paths_with_blanks_and_a_configuration_reach_the_keeper(bridge: StartRel
 # -- its end -------------------------------------------------------------------------------------------------------
 
 
-def test_answers_that_are_due_come_before_it_ends(bridge: StartRelay) -> None:
+def test_answers_that_are_due_come_before_it_ends(bridge: StartBridge) -> None:
     one = bridge()
     for number in range(20):
         one.send(number, "tools/call", params={"size": 100_000})
     assert one.end() == 0
-    assert [json.loads(line)["id"] for line in one.left()] == list(range(20))
+    assert sorted(json.loads(line)["id"] for line in one.left()) == list(range(20))
 
 
-def test_it_ends_with_stdin_although_the_keeper_lives(bridge: StartRelay, index: Path) -> None:
+def test_it_ends_with_stdin_although_the_daemon_lives(bridge: StartBridge, index: Path) -> None:
     one = bridge()
     shake_hands(one)
     assert one.end() == 0
-    assert keeper_of(index) is not None
+    assert daemon_of(index) is not None
 
 
 def test_it_ends_where_the_host_no_longer_reads() -> None:
@@ -155,7 +158,7 @@ def test_it_ends_where_the_host_no_longer_reads() -> None:
     os.close(writing)
 
 
-def test_nothing_but_protocol_is_on_stdout_whatever_a_library_prints(bridge: StartRelay) -> None:
+def test_nothing_but_protocol_is_on_stdout_whatever_a_library_prints(bridge: StartBridge) -> None:
     one = bridge(environ={"NOISE": "1"})
     shake_hands(one)
     one.end()
@@ -168,142 +171,103 @@ def test_nothing_but_protocol_is_on_stdout_whatever_a_library_prints(bridge: Sta
 
 
 @pytest.mark.parametrize("death", ["kill", "die"])
-def test_a_keeper_that_dies_in_mid_request_fails_it_and_the_next_is_answered(
-    bridge: StartRelay, index: Path, death: str
+def test_a_daemon_that_dies_in_mid_request_fails_it_and_the_next_is_answered(
+    bridge: StartBridge, index: Path, death: str
 ) -> None:
     one = bridge()
     shake_hands(one)
-    one.ask(1, "logging/setLevel", params={"level": "debug"})
-    one.ask(2, "resources/subscribe", params={"uri": "librarian://docs/a.md"})
-    one.ask(3, "resources/subscribe", params={"uri": "librarian://docs/b.md"})
-    one.ask(4, "resources/unsubscribe", params={"uri": "librarian://docs/a.md"})
-    first = keeper_pid(index)
+    first = daemon_pid(index)
     one.send("open", "silence" if death == "kill" else "die")
     if death == "kill":
-        assert one.ask(5, "ping")["result"]["seen"][-2:] == ["silence", "ping"]
+        assert one.receive()["method"] == "begun"
         os.kill(first, signal.SIGKILL)
     failed = one.receive()
     assert failed["id"] == "open"
     assert failed["error"]["code"] == -32000
     assert "Send the request again" in failed["error"]["message"]
-    result = one.ask(6, "tools/list")["result"]
-    assert result["pid"] != first
-    assert result["seen"] == [
-        "initialize",
-        "notifications/initialized",
-        "logging/setLevel",
-        "resources/subscribe",
-        "tools/list",
-    ]
+    assert one.ask(6, "tools/list")["result"]["pid"] != first
     one.end()
     assert one.left() == []
 
 
-def test_an_unanswered_handshake_is_repeated_to_the_next_keeper(bridge: StartRelay, index: Path) -> None:
-    other = bridge()
-    shake_hands(other)
-    first = keeper_pid(index)
-    os.kill(first, signal.SIGSTOP)
+def test_a_handshake_that_a_killed_daemon_has_not_answered_is_sent_to_the_next(
+    bridge: StartBridge, index: Path
+) -> None:
     one = bridge()
-    one.send(0, "initialize")
+    assert one.ask(0, "tools/list")["id"] == 0
+    first = daemon_pid(index)
+    os.kill(first, signal.SIGSTOP)
+    one.send(1, "initialize")
     os.kill(first, signal.SIGKILL)
     answer = one.receive()
-    assert answer["id"] == 0
+    assert answer["id"] == 1
     assert answer["result"]["pid"] != first
 
 
-def test_a_keeper_that_retires_hands_its_open_requests_to_the_next(bridge: StartRelay, index: Path) -> None:
+def test_a_daemon_that_shuts_down_leaves_its_open_requests_to_the_next(bridge: StartBridge, index: Path) -> None:
     one = bridge()
     shake_hands(one)
-    first = keeper_pid(index)
+    first = daemon_pid(index)
     one.send("open", "silence-once")
-    assert one.ask(1, "ping")["result"]["seen"][-1] == "ping"
+    assert one.receive()["method"] == "begun"
     assert client.shut_down_daemon(index)
     answer = one.receive()
     assert answer["id"] == "open"
-    assert answer["result"]["seen"] == ["initialize", "notifications/initialized", "silence-once"]
+    assert answer["result"]["method"] == "silence-once"
     assert answer["result"]["pid"] != first
     assert one.ask(2, "tools/list")["result"]["pid"] != first
 
 
-def test_a_keeper_that_retires_during_the_handshake_is_followed_by_the_next(
-    bridge: StartRelay, index: Path, tmp_path: Path
-) -> None:
-    shaken = tmp_path / "shaken"
-    one = bridge(environ={"ECHO_MUTE": str(shaken)})
+def test_a_cancelled_request_is_not_answered(bridge: StartBridge, index: Path) -> None:
+    one = bridge()
     shake_hands(one)
-    first = keeper_pid(index)
-    one.send("lost", "silence")
-    assert "silence" in one.ask("after", "tools/list")["result"]["seen"]
+    one.send("open", "silence")
+    assert one.receive()["method"] == "begun"
+    one.send(None, "notifications/cancelled", params={"requestId": "open"})
+    assert one.ask(1, "tools/list")["id"] == 1
+    assert one.end() == 0
+    assert one.left() == []
+
+
+def test_what_is_sent_after_a_daemons_death_is_answered_by_the_next(bridge: StartBridge, index: Path) -> None:
+    one = bridge()
+    shake_hands(one)
+    first = daemon_pid(index)
     os.kill(first, signal.SIGKILL)
-    assert one.receive()["id"] == "lost"  # what is sent from now on goes to the next daemon
-    one.send("open", "tools/list")
-    until(lambda: shaken.read_text() == "..", "the second handshake")
-    second = keeper_pid(index)
-    assert client.shut_down_daemon(index)
-    answer = one.receive()
-    assert answer["id"] == "open"
-    assert answer["result"]["pid"] not in (first, second)
-    assert answer["result"]["seen"] == ["initialize", "notifications/initialized", "tools/list"]
+    until(lambda: dead(first), "its death")
+    assert one.ask(1, "tools/list")["result"]["pid"] != first
 
 
-def test_a_line_that_meets_a_keepers_death_is_answered(library: Library) -> None:
-    answers: list[dict[str, Any]] = []
-    go_on = threading.Event()
-
-    def write(line: bytes) -> None:
-        answers.append(json.loads(line))
-        assert go_on.wait(30)
-
-    bridge = StdioBridge(library, write)
-    bridge.forward(b'{"jsonrpc":"2.0","id":0,"method":"initialize"}\n')
-    until(lambda: len(answers) == 1, "the handshake")
-    pid = keeper_pid(library.index)
-    os.kill(pid, signal.SIGKILL)
-    until(lambda: dead(pid), "its death")
-    bridge.forward(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')  # before the end of the connection was read
-    go_on.set()
-    until(lambda: len(answers) == 2, "an answer")
-    bridge.close()
-    assert answers[1]["id"] == 1
-    assert "Send the request again" in answers[1]["error"]["message"]
-
-
-def test_a_relay_says_where_other_settings_are_in_force_and_takes_those_of_later_keepers(
+def test_a_bridge_says_where_other_settings_are_in_force_and_takes_those_of_later_daemons(
     library: Library, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answers: list[dict[str, Any]] = []
-    monkeypatch.setattr("librarian.daemon.stdio_bridge.BRIEF_S", 60.0)  # it isn't followed before it is needed
     monkeypatch.setenv("ECHO_SETTINGS", "the server's")
     monkeypatch.setenv("ECHO_ROLE", "serve")
-    connect(library, "ping").lines.close()
+    first = connect(library).address.pid
     bridge = StdioBridge(library._replace(settings="the host's"), lambda line: answers.append(json.loads(line)))
     bridge.open()
     assert "The settings in force are those that" in capsys.readouterr().err
-    first = keeper_pid(library.index)
     os.kill(first, signal.SIGKILL)
-    until(lambda: dead(first) and relay_has_noticed(bridge), "its death")
+    until(lambda: dead(first), "its death")
     monkeypatch.setenv("ECHO_SETTINGS", "changed since")
     monkeypatch.delenv("ECHO_ROLE")
-    later = connect(library._replace(settings="changed since"), "ping")
-    later.lines.close()
+    later = connect(library._replace(settings="changed since"))
     bridge.forward(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')
     until(lambda: len(answers) == 1, "an answer")
     bridge.close()
-    assert answers[0]["result"]["pid"] == later.info.pid
+    assert answers[0]["result"]["pid"] == later.address.pid
 
 
-def relay_has_noticed(bridge: StdioBridge) -> bool:
-    return bridge._lines is None
-
-
-def test_where_one_keeper_after_the_other_makes_way_it_is_said(
+def test_where_one_daemon_after_the_other_makes_way_it_is_said(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers: list[dict[str, Any]] = []
-    monkeypatch.setattr(StdioBridge, "_repeat", lambda self, lines: False)
+    gone = Daemon(Address(1, "1.0", str(library.index / "gone")))
+    monkeypatch.setattr("librarian.daemon.stdio_bridge.connect", lambda *given, **more: gone)
     bridge = StdioBridge(library, lambda line: answers.append(json.loads(line)))
     bridge.forward(b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')
+    until(lambda: len(answers) == 1, "an answer")
     assert "5 daemons have made way, one after another." in answers[0]["error"]["message"]
     bridge.close()
 
@@ -311,7 +275,7 @@ def test_where_one_keeper_after_the_other_makes_way_it_is_said(
 # -- daemons that don't work ---------------------------------------------------------------------------------------
 
 
-def test_a_wrong_configuration_is_the_answer_and_ends_with_78(bridge: StartRelay) -> None:
+def test_a_wrong_configuration_is_the_answer_and_ends_with_78(bridge: StartBridge) -> None:
     one = bridge(environ={"ECHO_MODE": "setup"})
     error = one.ask(0, "initialize")["error"]
     assert error == {"code": -32000, "message": "embeddings.model 'x' is unknown. Nearest: 'y'."}
@@ -319,7 +283,7 @@ def test_a_wrong_configuration_is_the_answer_and_ends_with_78(bridge: StartRelay
     assert "Nearest: 'y'" in one.errors()
 
 
-def test_a_keeper_that_crashes_while_starting_is_named_with_its_last_words(bridge: StartRelay) -> None:
+def test_a_daemon_that_crashes_while_starting_is_named_with_its_last_words(bridge: StartBridge) -> None:
     one = bridge(environ={"ECHO_MODE": "crash"})
     message = one.ask(0, "initialize")["error"]["message"]
     assert "out of luck" in message
@@ -327,7 +291,7 @@ def test_a_keeper_that_crashes_while_starting_is_named_with_its_last_words(bridg
     assert one.end() == 0
 
 
-def test_a_keeper_that_hangs_gives_a_clear_answer(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_daemon_that_hangs_gives_a_clear_answer(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ECHO_MODE", "deaf")
     answers: list[bytes] = []
     tries: list[str] = []
@@ -341,7 +305,7 @@ def test_a_keeper_that_hangs_gives_a_clear_answer(library: Library, monkeypatch:
     bridge.open()
     bridge.forward(b'{"jsonrpc":"2.0","id":7,"method":"initialize"}\n')
     bridge.close()
-    pid = keeper_pid(library.index)
+    pid = daemon_pid(library.index)
     assert len(tries) == 1, "a line that came meanwhile waited once more"
     (answer,) = (json.loads(line) for line in answers)
     assert answer["id"] == 7
@@ -349,7 +313,7 @@ def test_a_keeper_that_hangs_gives_a_clear_answer(library: Library, monkeypatch:
     os.kill(pid, signal.SIGKILL)
 
 
-def test_an_index_folder_that_cannot_be_written_is_named(tmp_path: Path, bridge: StartRelay) -> None:
+def test_an_index_folder_that_cannot_be_written_is_named(tmp_path: Path, bridge: StartBridge) -> None:
     (tmp_path / "file").write_text("")
     folder = tmp_path / "file" / "index"
     one = bridge("--index", str(folder))
@@ -359,11 +323,11 @@ def test_an_index_folder_that_cannot_be_written_is_named(tmp_path: Path, bridge:
     assert one.end() == 78
 
 
-def test_what_a_dead_keeper_left_behind_is_no_obstacle(bridge: StartRelay, index: Path) -> None:
+def test_what_a_dead_daemon_left_behind_is_no_obstacle(bridge: StartBridge, index: Path) -> None:
     one = bridge()
     shake_hands(one)
     one.end()
-    first = keeper_pid(index)
+    first = daemon_pid(index)
     os.kill(first, signal.SIGKILL)
     until(lambda: dead(first), "its death")
     assert address.read(index) is not None
@@ -386,13 +350,11 @@ def test_who_holds_the_folder_without_an_address_is_waited_for_and_followed(
     look = client._reach
     monkeypatch.setattr(client, "_reach", looking)
     assert other.acquire(version="1.0")
-    greeted = connect(library, "ping")
-    greeted.lines.close()
-    assert greeted.started
+    assert connect(library).started
     assert (library.index / "daemon.log").read_bytes().count(b"daemon started") == 1
 
 
-def test_a_keeper_that_ends_because_another_has_the_folder_is_no_failure(
+def test_a_daemon_that_ends_because_another_has_the_folder_is_no_failure(
     library: Library, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     other = FolderLock(library.index, DAEMON)
@@ -416,70 +378,54 @@ def test_a_keeper_that_ends_because_another_has_the_folder_is_no_failure(
     spawned: list[bool] = []
     look = client._reach
     monkeypatch.setattr(client, "_reach", looking)
-    greeted = connect(library._replace(program=(*ends_once_let, *library.program)), "ping")
-    greeted.lines.close()
-    assert greeted.started
+    assert connect(library._replace(program=(*ends_once_let, *library.program))).started
 
 
 # -- versions ------------------------------------------------------------------------------------------------------
 
 
-def test_an_older_keeper_makes_way_for_a_newer_relay(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_daemon_makes_way_for_a_newer_bridge(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ECHO_VERSION", "0.9")
-    old = connect(library, "ping")
-    old.lines.close()
+    old = connect(library).address
     monkeypatch.setenv("ECHO_VERSION", "1.0")
-    new = connect(library, "mcp")
-    new.lines.close()
-    assert (old.info.version, new.info.version) == ("0.9", "1.0")
-    assert old.info.pid != new.info.pid
+    new = connect(library).address
+    assert (old.version, new.version) == ("0.9", "1.0")
+    assert old.pid != new.pid
 
 
-def test_a_newer_keeper_serves_an_older_relay(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_newer_daemon_serves_an_older_bridge(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ECHO_VERSION", "1.10")
-    first = connect(library, "ping")
-    again = connect(library, "ping")
-    assert first.info == again.info
+    first = connect(library)
+    again = connect(library)
+    assert first.address == again.address
     assert (first.started, again.started) == (True, False)
-    for greeted in (first, again):
-        greeted.lines.close()
 
 
 def test_an_older_server_that_a_person_started_stays(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ECHO_VERSION", "0.9")
     monkeypatch.setenv("ECHO_ROLE", "serve")
-    pids = set()
-    for _ in range(2):
-        greeted = connect(library, "ping")
-        pids.add(greeted.info.pid)
-        greeted.lines.close()
-    assert len(pids) == 1
-
-
-def test_none_is_started_where_that_is_not_wanted(library: Library) -> None:
-    with pytest.raises(Unavailable, match="librarian serve"):
-        connect(library, "mcp", may_start=False)
+    assert connect(library).address.pid == connect(library).address.pid
 
 
 # -- its own words -------------------------------------------------------------------------------------------------
 
 
-def test_a_line_that_is_no_message_is_answered_and_the_next_one_works(bridge: StartRelay) -> None:
+def test_a_line_that_is_no_message_is_answered_and_the_next_one_works(bridge: StartBridge) -> None:
     one = bridge()
     one.send_line(b'\n[1, 2]\n{nonsense\n{"jsonrpc":"2.0","id":[1],"method":"ping"}\n')
     assert [one.receive()["error"]["code"] for _ in range(3)] == [-32700, -32700, -32600]
     assert shake_hands(one)["id"] == 0
 
 
-def test_a_line_without_bottom_ends_nothing(bridge: StartRelay) -> None:
+def test_a_line_without_bottom_ends_nothing(bridge: StartBridge) -> None:
     one = bridge()
     one.send_line(b"[" * 200_000 + b"\n")
     assert one.receive()["error"]["code"] == -32700
     assert shake_hands(one)["id"] == 0
 
 
-def test_a_message_that_is_too_long_is_refused_by_its_id_and_the_keeper_lives_on(bridge: StartRelay) -> None:
-    assert LONGEST_LINE == LONGEST_TAKEN
+def test_a_message_that_is_too_long_is_refused_by_its_id_and_the_daemon_lives_on(bridge: StartBridge) -> None:
+    assert LONGEST_LINE == MAX_BODY
     one = bridge()
     pid = shake_hands(one)["result"]["pid"]
     error = one.ask(1, "tools/call", params={"text": "x" * LONGEST_LINE})["error"]
@@ -506,7 +452,7 @@ def test_a_missing_configuration_file_ends_with_78(capsys: pytest.CaptureFixture
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_it_is_small_and_quick(bridge: StartRelay, tmp_path: Path) -> None:
+def test_it_is_small_and_quick(bridge: StartBridge, tmp_path: Path) -> None:
     compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path / "bytecode")}  # as when installed
     shake_hands(bridge(environ=compiled))
     times = []
