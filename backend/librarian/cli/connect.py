@@ -1,4 +1,7 @@
-"""How each MCP host is told about Librarian. Other entries of its file stay, and a changed file has a backup."""
+"""Configuration of MCP clients: what each needs to start or reach Librarian, and which of them have it.
+
+Writing an entry keeps the other entries of the file and backs the file up.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,12 @@ import shutil
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..daemon import client_log
 from ..errors import CallerError, SetupError, counted
@@ -22,34 +25,39 @@ from ..files.writing import write_whole
 
 NAME = "librarian"
 TOKEN = "MCP_AUTH_TOKEN"
+_BY_HAND = "Paste what `librarian connect` prints without --write."
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What a host needs: the command that starts a bridge, or the address of a running server."""
+    """What a client needs: the command that starts a bridge, or the address of a running server."""
 
     command: Sequence[str]
     url: str | None = None
-    token: bool = False  #: the address asks for a bearer token
-    name: str = NAME  #: of the entry; several libraries stand side by side under different ones
+    token: bool = False  #: the address needs a bearer token
+    name: str = NAME  #: of the entry; each connected library has its own
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A program that speaks MCP: where its configuration lies and what an entry looks like."""
+    """An MCP client: where its configuration file lies and what an entry looks like."""
 
     name: str
     title: str
-    path: Callable[[Path, Path], Path]  #: (home, working directory) → configuration file
+    place: str  #: of its configuration file, in the working directory if it doesn't begin with ~/
     section: str
-    url_key: str = ""  #: key of a server's address; empty where the host starts stdio servers only
-    variable: str = ""  #: how the host writes the environment variable of the token
+    url_key: str = ""  #: key of a server's address; empty if the client starts stdio servers only
+    variable: str = ""  #: how the client writes the environment variable of the token
     typed: bool = False  #: whether an entry names its transport
     toml: bool = False
     after: str = "Restart it to see the tools."
 
+    def path(self, home: Path, folder: Path) -> Path:
+        """The configuration file, for this home and working directory."""
+        return home / self.place.removeprefix("~/") if self.place.startswith("~/") else folder / self.place
+
     def entry(self, server: Server) -> dict[str, Any]:
-        """The host's entry for a server. Raises `CallerError` where it takes no address."""
+        """The client's entry for a server. Raises `CallerError` if it takes no address."""
         if not server.url:
             kind = {"type": "stdio"} if self.typed else {}
             return {**kind, "command": server.command[0], "args": list(server.command[1:])}
@@ -60,48 +68,35 @@ class Host:
         return {**({"type": "http"} if self.typed else {}), self.url_key: server.url, **(token if server.token else {})}
 
 
-def _desktop_path(home: Path, _: Path) -> Path:
-    folder = "Library/Application Support/Claude" if sys.platform == "darwin" else ".config/Claude"
-    return home / folder / "claude_desktop_config.json"
-
-
-HOSTS = {
-    host.name: host
-    for host in (
-        Host("claude-desktop", "Claude Desktop", _desktop_path, "mcpServers"),
-        Host(
-            "claude-code",
-            "Claude Code",
-            lambda home, cwd: cwd / ".mcp.json",
-            "mcpServers",
-            "url",
-            f"${{{TOKEN}}}",
-            typed=True,
-            after="Start it in this folder; it asks once whether to use the server.",
-        ),
-        Host("cursor", "Cursor", lambda home, cwd: home / ".cursor/mcp.json", "mcpServers", "url", f"${{env:{TOKEN}}}"),
-        Host(
-            "vscode",
-            "VS Code",
-            lambda home, cwd: cwd / ".vscode/mcp.json",
-            "servers",
-            "url",
-            f"${{env:{TOKEN}}}",
-            typed=True,
-            after="Open this folder and start the server where VS Code offers it.",
-        ),
-        Host("codex", "Codex", lambda home, cwd: home / ".codex/config.toml", "mcp_servers", "url", toml=True),
-        Host(
-            "gemini",
-            "Gemini CLI",
-            lambda home, cwd: home / ".gemini/settings.json",
-            "mcpServers",
-            "httpUrl",
-            f"${TOKEN}",
-        ),
-    )
-}
-"""All hosts by the name that `librarian connect` takes."""
+_DESKTOP = "~/Library/Application Support/Claude" if sys.platform == "darwin" else "~/.config/Claude"
+_HOSTS = (
+    Host("claude-desktop", "Claude Desktop", f"{_DESKTOP}/claude_desktop_config.json", "mcpServers"),
+    Host(
+        "claude-code",
+        "Claude Code",
+        ".mcp.json",
+        "mcpServers",
+        "url",
+        f"${{{TOKEN}}}",
+        typed=True,
+        after="Start it in this folder; it asks once whether to use the server.",
+    ),
+    Host("cursor", "Cursor", "~/.cursor/mcp.json", "mcpServers", "url", f"${{env:{TOKEN}}}"),
+    Host(
+        "vscode",
+        "VS Code",
+        ".vscode/mcp.json",
+        "servers",
+        "url",
+        f"${{env:{TOKEN}}}",
+        typed=True,
+        after="Open this folder and start the server where VS Code offers it.",
+    ),
+    Host("codex", "Codex", "~/.codex/config.toml", "mcp_servers", "url", toml=True),
+    Host("gemini", "Gemini CLI", "~/.gemini/settings.json", "mcpServers", "httpUrl", f"${TOKEN}"),
+)
+HOSTS = {host.name: host for host in _HOSTS}
+"""All clients by the name that `librarian connect` takes."""
 
 
 def bridge_command(options: Sequence[str]) -> list[str]:
@@ -112,7 +107,7 @@ def bridge_command(options: Sequence[str]) -> list[str]:
 
 
 def snippet(host: Host, server: Server) -> str:
-    """What to paste into the host's configuration file."""
+    """What to add to the client's configuration file."""
     entry = host.entry(server)
     if host.toml:
         return _toml_table(host, server.name, entry)
@@ -120,41 +115,34 @@ def snippet(host: Host, server: Server) -> str:
 
 
 def changed(host: Host, server: Server, text: str) -> str:
-    """The configuration file with the entry in it. Raises SetupError where that can't be done without a loss."""
+    """The configuration file with the entry in it. Raises `SetupError` if that would lose something."""
     return _changed_toml(host, server, text) if host.toml else _changed_json(host, server, text)
 
 
 def write(host: Host, server: Server, path: Path) -> Path | None:
-    """Put the entry into the file. Returns the backup of what was there; None where there was nothing to keep.
+    """Put the entry into the file. Returns the backup of what was there; None if there was nothing to keep.
 
-    Raises SetupError for a file that can't be understood or written.
+    Raises `SetupError` for a file that can't be understood or written.
     """
+    target = path.resolve()  # a linked file stays a link
     try:
-        return _write(host, server, path.resolve())  # a linked file stays a link
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it isn't UTF-8"
-        raise SetupError(
-            f"{host.title}'s configuration {path} can't be written: {reason}.",
-            hint="Paste what `librarian connect` prints without --write.",
-        ) from error
-
-
-def _write(host: Host, server: Server, target: Path) -> Path | None:
-    before = target.read_text("utf-8-sig") if target.is_file() else ""  # as editors of Windows write
-    try:
+        before = target.read_text("utf-8-sig") if target.is_file() else ""  # as editors of Windows write
         after = changed(host, server, before)
+        if after == before:
+            return None
+        target.parent.mkdir(parents=True, exist_ok=True)
+        backup = None
+        if before:
+            names = (target.with_name(f"{target.name}.backup{number or ''}") for number in range(1000))
+            backup = next(name for name in names if not name.exists())
+            backup.write_bytes(target.read_bytes())
+        write_whole(target, after, mode=target.stat().st_mode & 0o777 if before else None)
+        return backup
     except SetupError as error:
         raise SetupError(f"{target}: {error.message}", hint=error.hint) from error
-    if after == before:
-        return None
-    target.parent.mkdir(parents=True, exist_ok=True)
-    backup = None
-    if before:
-        names = (target.with_name(f"{target.name}.backup{number or ''}") for number in range(1000))
-        backup = next(name for name in names if not name.exists())
-        backup.write_bytes(target.read_bytes())
-    write_whole(target, after, mode=target.stat().st_mode & 0o777 if before else None)
-    return backup
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it isn't UTF-8"
+        raise SetupError(f"{host.title}'s configuration {path} can't be written: {reason}.", hint=_BY_HAND) from error
 
 
 def _changed_json(host: Host, server: Server, text: str) -> str:
@@ -163,7 +151,7 @@ def _changed_json(host: Host, server: Server, text: str) -> str:
     except json.JSONDecodeError as error:
         raise SetupError(
             f"{host.title}'s configuration isn't plain JSON ({error}); writing it would lose its comments.",
-            hint="Paste what `librarian connect` prints without --write.",
+            hint=_BY_HAND,
         ) from error
     servers = content.setdefault(host.section, {}) if isinstance(content, dict) else None
     if not isinstance(servers, dict):
@@ -206,9 +194,8 @@ def _toml_table(host: Host, name: str, entry: Mapping[str, Any]) -> str:
     return "\n".join([f"[{host.section}.{name}]", *lines]) + "\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """A host whose configuration names Librarian; `error` says what is wrong with the entry, empty where nothing."""
+class Connection(NamedTuple):
+    """A client whose configuration names Librarian; `error` is what is wrong with the entry, empty if nothing is."""
 
     host: Host
     path: Path
@@ -217,7 +204,7 @@ class Connection:
 
 
 def configured(home: Path, folder: Path) -> Iterator[Connection]:
-    """The hosts that name Librarian, for this user and in this working directory."""
+    """The clients that name Librarian, for this user and in this working directory."""
     for host in HOSTS.values():
         path = host.path(home, folder)
         try:
@@ -230,34 +217,38 @@ def configured(home: Path, folder: Path) -> Iterator[Connection]:
         try:
             content = tomllib.loads(text) if host.toml else json.loads(text or "{}")
         except ValueError as error:
-            if NAME in text:  # comments are fine for some hosts; what they name is none of our business
+            if NAME in text:  # files of some clients may have comments
                 yield Connection(host, path, "", f"{path} can't be understood: {error}")
             continue
         servers = content.get(host.section) if isinstance(content, dict) else None
         for name, entry in servers.items() if isinstance(servers, dict) else ():
             if isinstance(entry, dict) and (name == NAME or _is_ours(entry)):
-                yield _seen(host, path, entry)
+                target = str(entry.get("url") or entry.get("httpUrl") or " ".join(_words(entry)))
+                yield Connection(host, path, target, _fault(entry))
+
+
+def _words(entry: Mapping[str, Any]) -> list[str]:
+    arguments = entry.get("args", [])
+    return [str(word) for word in (entry.get("command", ""), *(arguments if isinstance(arguments, list) else []))]
 
 
 def _is_ours(entry: Mapping[str, Any]) -> bool:
     """Whether an entry under another name starts a bridge of Librarian."""
-    command, arguments = entry.get("command"), entry.get("args")
-    if not isinstance(command, str) or not isinstance(arguments, list) or "stdio" not in arguments:
-        return False
-    return Path(command).name == "librarian" or "librarian.cli.main" in arguments
+    program, *arguments = _words(entry)
+    return "stdio" in arguments and (Path(program).name == "librarian" or "librarian.cli.main" in arguments)
 
 
-def _seen(host: Host, path: Path, entry: Mapping[str, Any]) -> Connection:
-    if url := entry.get("url") or entry.get("httpUrl"):
-        return Connection(host, path, str(url))
-    words = [str(word) for word in (entry.get("command", ""), *entry.get("args", []))]
-    program, target = words[0], " ".join(words)
+def _fault(entry: Mapping[str, Any]) -> str:
+    """What is wrong with an entry; empty if nothing is."""
+    if entry.get("url") or entry.get("httpUrl"):
+        return ""
+    program, *arguments = _words(entry)
     if not (os.access(program, os.X_OK) if os.sep in program else shutil.which(program)):
-        return Connection(host, path, target, f"it starts {program!r}, which isn't there")
-    for option, value in pairwise(words):
+        return f"it starts {program!r}, which isn't there"
+    for option, value in pairwise(arguments):
         if option in ("--config", "--root") and not Path(value).exists():
-            return Connection(host, path, target, f"{option} is {value}, which isn't there")
-    return Connection(host, path, target)
+            return f"{option} is {value}, which isn't there"
+    return ""
 
 
 def callers(index: Path) -> list[str]:

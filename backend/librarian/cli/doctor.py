@@ -1,4 +1,4 @@
-"""What could keep Librarian from working here, looked at one by one."""
+"""The checks of `librarian doctor`: what could keep Librarian from working here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STORES = {"chroma": "chroma.sqlite3", "sqlite-vec": "*.sqlite", "qdrant": "*/me
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing looked at; `remedy` says what to do where it isn't in order."""
+    """The result of one check; `remedy` says what to do if it isn't ok."""
 
     what: str
     outcome: Outcome
@@ -32,9 +32,11 @@ class Check:
 
 
 def examine(settings: Settings) -> Iterator[Check]:
-    """Yields everything that can be seen without the daemon."""
+    """Yield all checks that need no daemon."""
     yield Check("python", "ok", f"{sys.version.split()[0]} at {sys.executable}")
-    yield Check("settings", "ok", _file(settings))
+    file, limits = settings.configuration.path, " (not trusted: it may not name folders outside its own to write to)"
+    named = f"{file}{'' if settings.configuration.trusted else limits}"
+    yield Check("settings", "ok", "no configuration file: defaults" if file is None else named)
     for notice in settings.notices:
         yield Check("settings", "note", notice)
     yield _folder(settings.docs.root_path)
@@ -42,18 +44,10 @@ def examine(settings: Settings) -> Iterator[Check]:
     yield _index(settings.index.path)
     yield from _former_stores(settings)
     yield _model(settings)
-    yield _destinations(settings)
+    sent = [f"{part}: {text} to {host}" for part, host, text in settings.destinations()]
+    yield Check("text sent", "note" if sent else "ok", "; ".join(sent) or "to no other machine")
     yield _port(settings)
     yield from _hosts(settings)
-
-
-def _file(settings: Settings) -> str:
-    """The configuration file in use, and whether it is trusted."""
-    found = settings.configuration
-    if found.path is None:
-        return "no configuration file: defaults"
-    limits = "" if found.trusted else " (not trusted: it may not name folders outside its own to write to)"
-    return f"{found.path}{limits}"
 
 
 def _folder(root: Path) -> Check:
@@ -67,7 +61,7 @@ def _folder(root: Path) -> Check:
 
 
 def _shared(settings: Settings) -> Iterator[Check]:
-    """Products that every filter lets through, where there is no such folder."""
+    """Notes on `docs.shared_products` that have no folder."""
     root = settings.docs.root_path
     flat = {root.resolve().name} if settings.docs.layout == "flat" else None
     for name in settings.docs.shared_products if root.is_dir() else ():
@@ -125,12 +119,6 @@ def _model(settings: Settings) -> Check:
     return Check("model", "ok", f"{name} in {folder}")
 
 
-def _destinations(settings: Settings) -> Check:
-    """Which text goes to which host."""
-    sent = [f"{part}: {text} to {host}" for part, host, text in settings.destinations()]
-    return Check("text sent", "note" if sent else "ok", "; ".join(sent) or "to no other machine")
-
-
 def _port(settings: Settings) -> Check:
     host, port = settings.mcp.host, settings.mcp.port
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as listener:
@@ -139,13 +127,13 @@ def _port(settings: Settings) -> Check:
             listener.bind((host, port))
         except OSError as error:
             held = holder(port) if error.errno == errno.EADDRINUSE else ""
-            remedy = "If that is Librarian, all is well; else set MCP_PORT, or end that program."
+            remedy = "Fine if that is Librarian; else set MCP_PORT, or end that program."
             return Check("port", "note", f"{host}:{port}: {error.strerror}{held}", remedy)
     return Check("port", "ok", f"{host}:{port} is free")
 
 
 def _hosts(settings: Settings) -> Iterator[Check]:
-    """Who was told to call, and who has."""
+    """Which clients are configured, and which have called."""
     listed = list(configured(Path.home(), working_directory()))
     for each in listed:
         outcome: Outcome = "wrong" if each.error else "ok"
@@ -155,7 +143,7 @@ def _hosts(settings: Settings) -> Iterator[Check]:
     if called:
         yield Check("clients", "ok", "; ".join(called))
     elif listed:
-        yield Check("clients", "note", "no MCP client has called yet", "Restart the host, and ask it something.")
+        yield Check("clients", "note", "no MCP client has called yet", "Restart the client and ask it something.")
     else:
-        hint = f"Run librarian connect {' | '.join(HOSTS)}, with --write."
-        yield Check("clients", "note", "no MCP host is configured, and no client has called yet", hint)
+        hint = f"Run librarian connect CLIENT --write, with one of {', '.join(HOSTS)}."
+        yield Check("clients", "note", "no MCP client is configured, and none has called yet", hint)

@@ -319,3 +319,12 @@ def gaps(page: Page, answer: Answer) -> None:
     if answer["gaps"]:
         rows = [(gap["times"], gap["results"], gap["last_asked"][:10], gap["query"]) for gap in answer["gaps"]]
         page.table(("times", "results", "last asked", "question"), rows)
+
+
+def findings(page: Page, answer: Answer) -> None:
+    """What `doctor` looked at, with the remedy of what is not in order."""
+    styles = {"ok": "green", "note": "yellow", "wrong": "bold red"}
+    for one in answer["findings"]:
+        page.line((f"{one['outcome']:<6}", styles[one["outcome"]]), f"{one['what']:<10} {one['detail']}")
+        if one["remedy"] and one["outcome"] != "ok":
+            page.line(one["remedy"], indent=17)

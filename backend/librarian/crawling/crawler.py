@@ -45,8 +45,6 @@ class CrawlOptions:
     group_by: Literal["", "navigation"] = ""
     save_every: int = 20  #: pages between two saves of the state
     summarize: Summarize | None = None
-    embedding_model: str = ""  #: the library's, which the state of a new crawl records
-    embedding_dimension: int = 0
 
 
 @dataclass(slots=True)
@@ -295,7 +293,6 @@ class Crawler:
             if not given:
                 raise NotFound(f"{self._project!r} hasn't been crawled.", hint="Give the site's address.")
             state = CrawlState(self._project, given)
-            state.embedding_model, state.embedding_dimension = options.embedding_model, options.embedding_dimension
         elif given and not urls.Scope.of(state.root_url).holds(given) and state.root_url != given:
             raise CallerError(
                 f"{self._project!r} is the project of {state.root_url}.", hint="Choose another --project for this site."

@@ -196,8 +196,6 @@ class CrawlState:
     root_url: str
     round: int = 1
     finished: bool = False
-    embedding_model: str = ""  #: of the library when it was first crawled
-    embedding_dimension: int = 0
     group_by: str = ""
     records: dict[str, Record] = field(default_factory=dict)
     queue: list[tuple[str, int]] = field(default_factory=list)

@@ -109,7 +109,8 @@ def test_config_shows_value_origin_and_sentence(house: SimpleNamespace, capsys: 
         ),
         (
             ["connect"],
-            "connect needs the name of a host. Known: claude-desktop, claude-code, cursor, vscode, codex, gemini.",
+            "connect needs the name of a client. "
+            "Use one of claude-desktop, claude-code, cursor, vscode, codex, gemini.",
         ),
     ],
 )
@@ -133,7 +134,7 @@ def test_models_are_fetched_once_and_listed(house: SimpleNamespace, capsys: pyte
     assert main.run(["models", "list"]) == 0
     first, *others = capsys.readouterr().out.splitlines()
     assert first.split() == ["*", "all-MiniLM-L6-v2", "installed"]
-    assert all("not installed" in line or "answers elsewhere" in line for line in others)
+    assert all("not installed" in line or "runs elsewhere" in line for line in others)
     assert main.run(["models", "list", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["models"]
     assert found[0] == {"name": "all-MiniLM-L6-v2", "used": True, "installed": True}
@@ -166,7 +167,7 @@ def test_using_a_model_says_where_a_variable_beats_the_file(
     monkeypatch.setenv("EMBEDDING_MODEL", "theirs")
     assert main.run(["models", "use", "other"]) == 0
     assert capsys.readouterr().err == (
-        "Note: environment: EMBEDDING_MODEL says 'theirs' and beats the file; take it away.\n"
+        "Note: environment: EMBEDDING_MODEL says 'theirs' and overrides the file. Remove it.\n"
     )
     house.config.unlink()
 
@@ -237,7 +238,7 @@ def test_doctor_knows_which_hosts_were_told_and_which_have_called(
     house: SimpleNamespace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     main.run(["doctor"])
-    assert "no MCP host is configured" in capsys.readouterr().out
+    assert "no MCP client is configured" in capsys.readouterr().out
     home = house.folder / "home"
     for name in ("claude-desktop", "cursor", "codex", "gemini", "vscode"):
         assert main.run(["connect", name, "--write", "--config", str(house.config)]) == 0
@@ -343,7 +344,7 @@ def test_serve_over_stdio_is_a_relay_and_opens_no_port(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "max_text_length" in captured.err
-    assert "--port having no effect" in captured.err
+    assert "Ignored: --port." in captured.err
     assert (house.served, asked) == ([], [["--root", str(house.folder / "docs"), "--index", str(house.folder / "ix")]])
 
 

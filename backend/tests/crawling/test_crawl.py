@@ -318,7 +318,7 @@ def test_the_command_plans_crawls_refreshes_and_tells(small: Crawled, capsys: py
     assert json.loads(capsys.readouterr().out)["added"] == 3
     state = CrawlState.load(state_path(small.folder / "index", "gadgets"))
     assert state is not None
-    assert (state.root_url, state.embedding_model, state.embedding_dimension) == (url, "all-MiniLM-L6-v2", 384)
+    assert state.root_url == url
     small.site.gone = {"/s/a/one"}
     assert run(small, "--refresh", "--allow-private", "--rate", "0") == 3
     told = capsys.readouterr().out
