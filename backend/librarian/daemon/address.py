@@ -158,7 +158,7 @@ def _remove(address: Address, index: Path) -> None:
 def ping(address: Address, *, timeout_s: float = REPLY_S) -> int:
     """How many bridges and commands the daemon is serving.
 
-    Raises `OSError` if nobody listens there, `Unavailable` if the daemon hangs or isn't one.
+    Raises `OSError` if nothing listens there, `Unavailable` if the daemon hangs or isn't one.
     """
     try:
         with request(address.path, "GET", INFO, timeout_s=timeout_s) as response:
@@ -217,7 +217,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def holder(port: int) -> str:
-    """Who listens on a port, as the end of a sentence; empty where that can't be told."""
+    """The program that listens on a port, as the end of a sentence; empty if it is unknown."""
     import psutil
 
     try:

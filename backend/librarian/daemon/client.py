@@ -43,7 +43,7 @@ class Library(NamedTuple):
     index: Path  # type: ignore[assignment]  # hides tuple.index, which nobody asks it for
     config: Path | None = None
     root: Path | None = None  #: only where the command line named it
-    documents: Path | None = None  #: the folder of documents, whoever named it; None: any will do
+    documents: Path | None = None  #: the folder of documents, however it was named; None: any
     named: bool = False  #: whether that was named apart from the configuration file
     idle_timeout_s: float | None = None  #: None leaves it to the settings
     version: str = __version__
@@ -143,8 +143,8 @@ def shut_down_daemon(index: Path, *, timeout_s: float = 30.0) -> bool:
 
 
 def replace_daemon(index: Path, *, version: str, timeout_s: float = 30.0) -> FolderLock:
-    """The daemon's lock, for a process that wants to be the daemon: a running one is asked to shut down, and nobody
-    starts another meanwhile. Raises `Unavailable` where it doesn't let go.
+    """The daemon's lock, for a process that is to be the daemon: a running one is shut down, and meanwhile no other is
+    started. Raises `Unavailable` where it doesn't let go.
     """
     lock = FolderLock(index, DAEMON)
     with FolderLock(index, STARTING).hold(timeout_s=timeout_s):
@@ -272,8 +272,8 @@ def _failed(library: Library, code: int) -> SetupError | Unavailable:
     if code == SETUP:
         return SetupError(last or "The daemon's configuration is wrong.", hint="" if last else f"See {LOG}.")
     return Unavailable(
-        f"The daemon of {library.index} ended with code {code} while starting: {last or 'it left no word'}",
-        hint=f"The whole story is in {library.index / LOG}.",
+        f"The daemon of {library.index} ended with code {code} while starting: {last or 'it printed nothing'}",
+        hint=f"See {library.index / LOG}.",
     )
 
 
