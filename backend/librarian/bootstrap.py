@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import threading
@@ -30,18 +31,18 @@ from .indexing.indexer import FileIndexer, IndexerOptions
 from .indexing.scanner import FolderScanner
 from .indexing.scheduler import IndexScheduler, Listeners
 from .indexing.watcher import FileWatcher, FileWatchers
-from .models import Count, SearchOutcome
+from .models import Count, ModelSpec, SearchOutcome
 from .parsing.chunking import StructureChunker
 from .parsing.includes.files import IncludeRoots
 from .parsing.reader import READABLE, FileReader
 from .registry.entities import RegistryFiles
 from .registry.search import Registry
-from .search.answer_cache import COSTLY, Key, ResultCache, SemanticQueryCache
+from .search.answer_cache import Key, ResultCache, SemanticQueryCache
 from .search.engine import HybridSearchEngine, SearchOptions
 from .search.explain import Analyst
 from .search.query_expansion import QueryExpansion
 from .search.ranking import Calibration
-from .search.router import QueryRouter
+from .search.retrievers import NO_CROSS_ENCODER
 from .settings import Settings, revealed
 from .storage.base import Catalog, EmbeddingCache, KeywordIndex
 from .storage.catalog import SqliteCatalog
@@ -163,7 +164,9 @@ def embedder_of(settings: Settings, query_vectors: QueryVectors | None = None) -
     if not embeddings.enabled:
         return None
     if embeddings.provider == "local":  # a service may call its models what it likes
-        known = spec_of(embeddings.model)
+        known = ModelSpec(embeddings.model, 0, 0)
+        with contextlib.suppress(SetupError):  # of an unknown model: words answer, and the status says why
+            known = spec_of(embeddings.model)
         if embeddings.dimension not in (None, 0, known.dimension) and known.dimension:
             raise wrong_dimension(embeddings.model, embeddings.dimension, known.dimension)
     spec = _spec(settings, threads=query_threads(settings), max_batch=QUERY_BATCH)
@@ -209,7 +212,7 @@ def reranker_of(settings: Settings) -> LazyModel[Reranker] | None:
         return None
 
     def load() -> Reranker:
-        if search.reranker == "auto" and ModelStore().locate(full_name(search.reranker_model)) is None:
+        if search.reranker == "auto" and not has_cross_encoder(settings):
             raise Unavailable(
                 f"The cross-encoder {search.reranker_model} isn't on this machine.",
                 hint=f"Fetch it with `librarian models fetch {search.reranker_model}`.",
@@ -220,6 +223,20 @@ def reranker_of(settings: Settings) -> LazyModel[Reranker] | None:
         return CachedReranker(model, MAX_RERANK_SCORES)
 
     return LazyModel(load)
+
+
+def has_cross_encoder(settings: Settings) -> bool:
+    """Whether the cross-encoder is on this machine: fetched, or a folder that the settings name."""
+    name = settings.search.reranker_model
+    return Path(name).expanduser().is_dir() or ModelStore().locate(full_name(name)) is not None
+
+
+def _rerank_notes(settings: Settings) -> tuple[str, ...]:
+    """What the status says where rerank mode was configured and has no cross-encoder."""
+    search = settings.search
+    if search.mode != "rerank" or search.reranker != "auto" or has_cross_encoder(settings):
+        return ()
+    return (f"search.mode: {NO_CROSS_ENCODER}; `librarian models fetch {search.reranker_model}` brings one.",)
 
 
 def rewriting_of(settings: Settings) -> QueryExpansion | None:
@@ -275,6 +292,7 @@ def search_options(settings: Settings, *, bm25: bool = True) -> SearchOptions:
         candidates=search.candidates,
         depth=max(SearchOptions().depth, search.candidates),
         similarity_threshold=search.similarity_threshold,
+        routing=search.routing,
         reranker=search.reranker,
         rerank_timeout_ms=search.rerank_timeout_ms,
         rerank_candidates=search.rerank_candidates,
@@ -297,8 +315,7 @@ def reranker_word(settings: Settings) -> str:
     search = settings.search
     if search.reranker != "auto":
         return search.reranker_model if search.reranker == "cross-encoder" else search.reranker
-    here = ModelStore().locate(full_name(search.reranker_model)) is not None
-    return search.reranker_model if here else "none"
+    return search.reranker_model if has_cross_encoder(settings) else "keyword-stage"
 
 
 EXACT_UP_TO = 1_000_000  #: windows; above, a graph index answers (decisions page)
@@ -570,7 +587,6 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
             threshold=cache.threshold,
             ttl_s=cache.ttl_s,
             max_entries=cache.max_entries,
-            modes=COSTLY | {"hybrid", "auto"} if settings.llm.enabled else COSTLY,
             **fresh,
         )
     answers: LruCache[Key, SearchOutcome] = LruCache(cache.max_entries if cache.exact else 0, cache.ttl_s)
@@ -638,7 +654,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         keyword_index=held.lexical,
         search_engine=engine,
         engine=cached,
-        analyst=Analyst(QueryRouter(analyzer, semantic=embedder is not None), engine, catalog),
+        analyst=Analyst(engine.router, engine, catalog),
         analyzer=analyzer,
         indexing=scheduler,
         embedder=embedder,
@@ -653,7 +669,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         sites=Sites(catalog, cached.search),
         questions=QueryLog(settings.index.path / "questions.jsonl", enabled=settings.analytics.enabled),
         language_model=rewriting,
-        notes=lambda: (*notes, *learning.notes(), *scheduler.notes()),
+        notes=lambda: (*notes, *_rerank_notes(settings), *learning.notes(), *scheduler.notes()),
         learning=learning,
         reranker=reranker if settings.search.reranker == "cross-encoder" else None,
         start=start,

@@ -22,14 +22,17 @@ from .documents import addresses, listing, queries, rag, responses
 from .documents.dependencies import Dependencies
 from .documents.reader import (
     HEAD_TOKENS,
+    SIMILAR,
     answering,
     beginning,
     conversation,
     document_at,
+    linked_documents,
     passage,
     read,
     resolve_document,
     resolve_thread,
+    tokens_in,
 )
 from .documents.responses import Checked, Files, checked, has_changed, present
 from .documents.status import StatusReport, layout_notes, skipped, unread, unreadable
@@ -347,8 +350,17 @@ class Librarian:
         with self._parts.catalog.read() as reader:
             place, stored = resolve_document(reader, request.path)
             chunk = None if place.ordinal is None else passage(reader.chunks_of(stored.doc_id), place)
+            outgoing, incoming = self._parts.catalog.columns().links_of(stored.doc_id)
+            linked = {
+                "links": linked_documents(reader, outgoing.tolist()),
+                "linked_from": linked_documents(reader, incoming.tolist()),
+            }
+        if request.similar:
+            linked["similar"] = self._similar(stored)
         stale = has_changed(stored, self._files)
-        lines = partial(read, stored, line_start=first, line_end=last, max_chars=limit, column=column, stale=stale)
+        lines = partial(
+            read, stored, line_start=first, line_end=last, max_chars=limit, column=column, stale=stale, linked=linked
+        )
         if request.query:
             return self._relevant_sections(stored, request.query, request.max_tokens, lines)
         named_part = section or place.anchor or chunk or first or last or column > 1
@@ -365,6 +377,24 @@ class Librarian:
             whole = lines(section=None, anchor=None, chunk=None, max_chars=0 if outlined else limit)
             whole = beginning(stored, whole) if outlined else whole
             return whole.model_copy(update={"missing_section": place.anchor})
+
+    def _similar(self, stored: StoredDocument) -> list[schemas.LinkedDocument]:
+        """Documents that are near in meaning to what a document says of itself, the nearest first."""
+        document = stored.document
+        query = Query(
+            text=f"{document.title}. {document.summary}"[: schemas.MAX_QUERY_LENGTH],
+            mode="semantic",
+            filters=Filters(kind=document.kind),
+            max_results=SIMILAR + 1,
+            max_per_document=1,
+            ask_llm=False,
+        )
+        hits = self._parts.search_engine.search(query, DEADLINE.get()).hits
+        others = (hit.document.document for hit in hits if hit.document.doc_id != stored.doc_id)
+        return [
+            schemas.LinkedDocument(file_path=one.file_path, title=one.title, tokens=tokens_in(one.size))
+            for one in list(others)[:SIMILAR]
+        ]
 
     def _relevant_sections(
         self, stored: StoredDocument, text: str, tokens: int, lines: Callable[..., schemas.DocumentResponse]

@@ -401,6 +401,7 @@ class AnalyzedQuery:
     excludes_alone: bool = False  #: it has nothing but `-words`, which were taken as words then
     common: bool = False  #: it holds stop words alone, which `terms` then are
     language: str = ""  #: ISO 639-1, the library's first where the question doesn't tell its own
+    other_forms: tuple[str, ...] = ()  #: terms that are other forms of its words: compounds, spelt-out umlauts
     other_stems: tuple[str, ...] = ()  #: terms by other languages' stems alone; empty where it doesn't tell its own
 
 

@@ -341,6 +341,7 @@ class DocumentRequest(RequestModel):
     column_start: Positive | None = Field(default=None, description="next_column of a cut line, its line as line_start")
     max_chars: Natural | None = Field(default=None, description="0 = the whole document")
     max_tokens: Positive = Field(default=DEFAULT_TOKENS, description="With query: size at most")
+    similar: Flag = Field(default=False, description="List documents of like meaning too")
 
     @model_validator(mode="after")
     def _one_part(self) -> DocumentRequest:
@@ -693,6 +694,7 @@ class HeadingItem(ResponseModel):
     text: str
     line: int
     page: int | None = None
+    tokens: int = 0
 
 
 class MailHeaders(ResponseModel):
@@ -713,6 +715,12 @@ class OutlineItem(ResponseModel):
     text: str
     line_start: int
     line_end: int
+    tokens: int
+
+
+class LinkedDocument(ResponseModel):
+    file_path: str
+    title: str
     tokens: int
 
 
@@ -742,6 +750,9 @@ class DocumentResponse(ResponseModel):
     last_modified: str
     indexed_at: str
     stale: bool = False
+    links: list[LinkedDocument] = []
+    linked_from: list[LinkedDocument] = []
+    similar: list[LinkedDocument] = []
     email: MailHeaders | None = None
 
 

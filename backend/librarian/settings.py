@@ -44,8 +44,10 @@ from .files.paths import working_directory
 from .models import Fusion, Mode
 
 OPENAI: Final = "https://api.openai.com/v1"
-CHUNK_TOKENS_LIMIT: Final = 256  #: highest target size of a chunk: what the default model reads at once
-CHUNK_TOKENS_CEILING: Final = 400  #: no chunk is longer, whatever its target
+#: Highest target size of a chunk, in tokens: what the model reads at once.
+CHUNK_TOKENS_LIMITS: Final = {"all-MiniLM-L6-v2": 256, "all-mpnet-base-v2": 384}
+CHUNK_TOKENS_LIMIT: Final = 512  #: of other models
+CHUNK_TOKENS_CEILING: Final = 400  #: no chunk is longer, unless its target is
 RESERVED_PATHS: Final = frozenset(
     ("api", "favicon.ico", "health", "messages", "metrics", "openapi.json", "ready", "sse", "static")
 )
@@ -245,6 +247,9 @@ class SearchSettings(Section):
     snippet_length: int = setting(200, "Target length of a snippet, in characters.", ge=40, le=600)
     context_lines: int = setting(3, "Lines on each side of the match, as far as the snippet's length allows.", ge=0)
     min_keyword_length: int = setting(2, "Shorter words, in characters, are not searched for.", ge=1, le=10)
+    routing: Literal["measured", "design"] = setting(
+        "measured", "How auto chooses: as measured best, or as first designed (conceptual questions to hyde)."
+    )
     fusion: Fusion = setting("learned", "The fusion of keyword and semantic results in hybrid mode.")
     rrf_k: int = setting(10, "The constant of reciprocal rank fusion.", ge=0)
     query_adapter: bool = setting(True, "Adapt query vectors by what the library's headings and link texts teach.")
@@ -259,7 +264,7 @@ class SearchSettings(Section):
     enable_document_limiting: bool = setting(True, "Whether max_per_document applies.")
     max_per_document: int = setting(3, "Passages of each document that an answer shows or lists; 0: no limit.", ge=0)
     reranker: Literal["auto", "cross-encoder", "keyword-stage", "none"] = setting(
-        "auto", "The second stage of rerank mode; auto: a cross-encoder if one is installed, else nothing."
+        "auto", "The second stage of rerank mode; auto: a cross-encoder if one is installed, else the keyword stage."
     )
     reranker_model: str = setting(
         "cross-encoder/ms-marco-MiniLM-L-6-v2", "The cross-encoder, by name or folder.", "CROSSENCODER_MODEL"
@@ -301,8 +306,9 @@ class EmbeddingsSettings(Section):
     )
     chunk_size: int = setting(
         200,
-        "Target size of a passage in tokens, estimated, at most 256; none is longer than twice that or 400, or half as"
-        " much again if it is a whole document without sections.",
+        "Target size of a passage in tokens, estimated, at most what the model reads (256 for the default one, 512 for"
+        " most); none is longer than twice that or 400, or half as much again if it is a whole document without"
+        " sections.",
         ge=20,
     )
     chunk_overlap: int = setting(32, "Tokens that neighbouring passages share, at most a quarter of their size.", ge=0)
@@ -312,8 +318,10 @@ class EmbeddingsSettings(Section):
 
     @field_validator("chunk_size")
     @classmethod
-    def _at_most_what_a_model_reads(cls, value: int) -> int:
-        return min(value, CHUNK_TOKENS_LIMIT)
+    def _at_most_what_a_model_reads(cls, value: int, info: ValidationInfo) -> int:
+        model = str(info.data.get("model", "")).rpartition("/")[2].partition("@")[0].lower()
+        limits = {name.lower(): limit for name, limit in CHUNK_TOKENS_LIMITS.items()}
+        return min(value, limits.get(model, CHUNK_TOKENS_LIMIT))
 
     @field_validator("chunk_overlap")
     @classmethod
@@ -323,7 +331,7 @@ class EmbeddingsSettings(Section):
     @property
     def chunk_ceiling(self) -> int:
         """The longest passage of a document with sections, in estimated tokens."""
-        return min(2 * self.chunk_size, CHUNK_TOKENS_CEILING)
+        return min(2 * self.chunk_size, max(CHUNK_TOKENS_CEILING, self.chunk_size))
 
 
 class ChunkingSettings(Section):
@@ -631,7 +639,7 @@ class Settings(BaseSettings):
 
     def _lowered(self) -> Iterator[str]:
         limits = {
-            "embeddings.chunk_size": " tokens: the default model reads no more at once.",
+            "embeddings.chunk_size": f" tokens: {self.embeddings.model} reads no more at once.",
             "embeddings.chunk_overlap": " tokens, a quarter of chunk_size.",
             "search.default_results": ", which is search.max_results.",
         }

@@ -11,6 +11,7 @@ from typing import Final, Literal, get_args
 from ..errors import CallerError, one_of, shortened
 from ..models import Filters, Hit, Mode, Query, SearchOutcome, passage_id
 from ..schemas import DocType, KnowledgeItem, KnowledgeRequest, KnowledgeResponse, SearchType
+from ..search.retrievers import NO_CROSS_ENCODER
 from ..settings import Settings
 from . import addresses
 from .queries import limited
@@ -57,8 +58,11 @@ def knowledge_query(
 def response(outcome: SearchOutcome, wanted: SearchType, weight: float) -> KnowledgeResponse:
     """The passages with the scores of each retriever; `weight` is the vectors' share in a hybrid score."""
     ran = _ran(outcome, wanted)
+    results = [_item(hit, ran, weight) for hit in outcome.hits]
+    if ran == "hybrid" and wanted == "rerank":
+        results.sort(key=lambda item: -item.combined_score)
     return KnowledgeResponse(
-        results=[_item(hit, ran, weight) for hit in outcome.hits],
+        results=results,
         total_found=outcome.total,
         capped=outcome.capped,
         search_mode=ran,
@@ -91,7 +95,9 @@ def _ran(outcome: SearchOutcome, wanted: SearchType) -> Literal["hybrid", "vecto
 def _degraded(outcome: SearchOutcome, wanted: SearchType, ran: str) -> list[str]:
     """Why another strategy ran than the one asked for, besides what the engine says anyway."""
     reasons = list(outcome.degraded)
-    if ran != wanted and not reasons:
+    if outcome.retrievers["rerank"].reason.startswith(NO_CROSS_ENCODER):
+        reasons.append(f"rerank: {outcome.retrievers['rerank'].reason}")
+    elif ran != wanted and not reasons:
         retriever = outcome.retrievers["rerank" if wanted == "rerank" else "semantic"]
         reasons.append(f"{wanted}: {retriever.reason or 'nothing that it could work on'}")
     return reasons

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -26,6 +27,7 @@ _OF_DOCUMENT = (
     *("file_path", "title", "product", "component", "doc_type", "tags", "language", "encoding", "last_modified"),
     "email",
 )
+LINKED, SIMILAR = 20, 5  #: documents that are listed as linked, and as similar
 AHEAD = 40  #: of these, sections that follow behind the part
 
 
@@ -269,12 +271,13 @@ def read(
     max_chars: int,
     column: int = 1,
     stale: bool = False,
+    linked: Mapping[str, object] = MappingProxyType({}),
 ) -> schemas.DocumentResponse:
     """The wanted lines of a document, cut at a line border after `max_chars` characters (0 = no limit).
 
     A line longer than that is cut; its rest is had with `next_column` of the answer as `column`, the character (from 1)
-    at which the first wanted line begins. `anchor` is a uri's; `stale` stands in the answer. Raises `NotFound` for an
-    unknown section and `CallerError` for lines outside the document.
+    at which the first wanted line begins. `anchor` is a uri's; `stale` and `linked` stand in the answer. Raises
+    `NotFound` for an unknown section and `CallerError` for lines outside the document.
     """
     document = stored.document
     lines = document.text.split("\n")
@@ -294,7 +297,7 @@ def read(
     whole = first == 1 == column and not (section or anchor or chunk or line_end)
     shown = document.headings if whole else outline(document.headings, first, end)
     fields = {name: getattr(document, name) for name in _OF_DOCUMENT} | {
-        "headings": shown,
+        "headings": _with_tokens(document, shown),
         "heading_count": len(document.headings),
         "section": part.name,
         "tokens": tokens_in(len(document.text)),
@@ -306,6 +309,7 @@ def read(
         "next_column": next_column,
         "indexed_at": stored.indexed_at.replace("+00:00", "Z"),
         "stale": stale,
+        **linked,
     }
     if part.loosely:
         fields["notes"] = [f"No heading is exactly {shortened(section)}: this is {shortened(part.name)}."]
@@ -386,6 +390,34 @@ def answering(whole: schemas.DocumentResponse, found: Sequence[Hit]) -> schemas.
             "line_end": last,
         }
     )
+
+
+def _with_tokens(document: Document, shown: Sequence[Heading]) -> list[schemas.HeadingItem]:
+    """Headings with what their sections, sub-sections included, cost to read."""
+    ends: dict[int, int] = {}
+    later: list[Heading] = []
+    for heading in reversed(document.headings):
+        while later and later[-1].level > heading.level:
+            later.pop()
+        ends[heading.start] = later[-1].start if later else len(document.text)
+        later.append(heading)
+    return [
+        schemas.HeadingItem.model_validate(
+            {"level": one.level, "text": one.text, "line": one.line, "page": one.page}
+            | {"tokens": tokens_in(ends[one.start] - one.start)}
+        )
+        for one in shown
+    ]
+
+
+def linked_documents(reader: CatalogReader, doc_ids: Sequence[int]) -> list[schemas.LinkedDocument]:
+    """The first `LINKED` of some documents, by their paths."""
+    documents = (stored.document for stored in reader.documents(list(doc_ids)).values())
+    found = sorted(documents, key=lambda one: one.file_path)
+    return [
+        schemas.LinkedDocument(file_path=one.file_path, title=one.title, tokens=tokens_in(one.size))
+        for one in found[:LINKED]
+    ]
 
 
 def tokens_in(characters: int) -> int:

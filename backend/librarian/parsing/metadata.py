@@ -32,6 +32,12 @@ _SENTENCE_END = re.compile(
     rf"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\betc)[{ENDS_BEFORE_BLANK}](?=[\"')\]]*\s)|[{ENDS_ALONE}]"
 )
 _LANGUAGE = re.compile(r"([A-Za-z]{2,3})(?:[-_][A-Za-z0-9]{2,8})*$")
+#: Values of front matter that say what a page is about, in the spellings of several tools, `-` and `_` apart.
+_SEARCHED = {
+    *("description", "summary", "abstract", "subtitle", "alias", "aliases", "tag", "tags", "keyword", "keywords"),
+    *("topics", "category", "categories", "linktitle", "sidebarlabel", "sidebartitle", "navtitle", "navlabel"),
+    *("shorttitle", "seotitle", "slug", "id", "author", "authors"),
+}
 #: Where Docusaurus, Hugo, Jekyll, Astro, Obsidian and Microsoft's documentation say when a page changed, then when it
 #: was published.
 DATE_KEYS = (
@@ -88,6 +94,20 @@ _TYPE_BY_CONTENT: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("reference", re.compile(r"\b(?:this reference|reference (?:guide|manual|documentation)|list of all)\b", re.I)),
 )
 _CONTENT_SAMPLE = 2_000
+
+
+def searched_metadata(front_matter: Mapping[str, object]) -> Iterator[str]:
+    """Texts of front matter that a page is searched by beside its own text.
+
+    >>> list(searched_metadata({"aliases": ["K8s sheet", "kube"], "sidebar_label": "Sheet", "slug": "a-b"}))
+    ['K8s sheet', 'kube', 'Sheet', 'a b']
+    """
+    for key, value in front_matter.items():
+        name = re.sub(r"[-_\s]", "", key).lower()
+        if name in _SEARCHED:
+            for item in value if isinstance(value, list) else (value,):
+                if isinstance(item, str | int | float) and not isinstance(item, bool):
+                    yield re.sub(r"[-_/]+", " ", str(item)).strip() if name in ("slug", "id") else plain(str(item))
 
 
 def title_of(

@@ -29,7 +29,7 @@ from .html import EpubParser, HtmlParser
 from .includes.expansion import Expansion, expanded
 from .includes.files import IncludeRoots
 from .markdown import MarkdownParser, NotebookParser
-from .metadata import given_doc_type
+from .metadata import given_doc_type, searched_metadata
 from .open_api import StructuredDataParser
 from .open_document import OpenDocumentParser
 from .pdf import PdfParser
@@ -72,7 +72,7 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
-_VERSION = "20"
+_VERSION = "21"
 #: Characters of prose that the language is found by.
 _LANGUAGE_SAMPLE = 4_000
 #: Formats whose words may hold entities and tags of HTML.
@@ -221,6 +221,7 @@ class FileReader:
             path = " ".join(filter(None, (path, sender, names)))
         headings_by_path: dict[tuple[str, ...], tuple[str, list[str]]] = {}
         body_of = _Visible(document)
+        metadata, metadata_identifiers = analysed("\n".join(searched_metadata(document.front_matter)), language)
         entries: list[KeywordEntry] = []
         for chunk in chunks:
             known = headings_by_path.get(chunk.heading_path)
@@ -228,6 +229,9 @@ class FileReader:
                 known = headings_by_path[chunk.heading_path] = analysed("\n".join(chunk.heading_path), language)
             headings, heading_identifiers = known
             body, identifiers = analysed(body_of(chunk), language)
+            if not entries and metadata:
+                body = f"{body} {metadata}"
+                identifiers = [*identifiers, *metadata_identifiers]
             if len(chunks) == 1:
                 title, headings = ("" if _holds(body, field) else field for field in (title, headings))
             entries.append(

@@ -26,8 +26,8 @@ from ..text.analyzer import StandardAnalyzer
 Key = tuple[Query, int, int]
 Guard = tuple[object, ...]
 
-#: Modes in which a query costs enough for another one's answer to be worth it.
-COSTLY: frozenset[Mode] = frozenset({"rerank", "hyde"})
+#: Modes that embed a query: its vector is at hand, or soon will be.
+EMBEDDING: frozenset[Mode] = frozenset({"auto", "hybrid", "semantic", "rerank", "hyde"})
 
 _BLANKS = re.compile(r"\s+")
 _NUMBER = re.compile(r"\d+(?:[.:,]\d+)*")
@@ -135,7 +135,7 @@ class SemanticQueryCache:
         threshold: float = 0.92,
         ttl_s: float = 300.0,
         max_entries: int = 1000,
-        modes: frozenset[Mode] = COSTLY,
+        modes: frozenset[Mode] = EMBEDDING,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._engine = engine

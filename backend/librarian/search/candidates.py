@@ -51,7 +51,7 @@ def required_identifiers(query: AnalyzedQuery, analyzer: StandardAnalyzer) -> Re
     rest = re.sub(every, " ", query.wanted or text, flags=re.IGNORECASE)
     if len(set(analyzer.tokens(rest, query.language))) < LOOK_UP:
         return RequiredIdentifiers(names)
-    marked = tuple(name for name in names if re.search(rf"[`'\"“‘«]{re.escape(name)}\b", text, re.IGNORECASE))
+    marked = tuple(name for name in names if re.search(rf"[`'\"“‘«]{re.escape(name)}(?!\w)", text, re.IGNORECASE))
     if marked:
         return RequiredIdentifiers(marked)
     return RequiredIdentifiers(tuple(name for name in names if not _HYPHENATED.fullmatch(name)), rare=True)
@@ -162,9 +162,12 @@ class Candidates:
         return parts
 
 
-def joined(columns: Columns, keyword: Ranking, semantic: Ranking, hyde: Ranking = OFF) -> Candidates:
-    """The chunks of all rankings with the scores that these give. Chunks unknown to the catalog are dropped."""
-    union = np.unique(np.array([*keyword.ids, *semantic.ids, *hyde.ids], dtype=np.int64))
+def joined(
+    columns: Columns, keyword: Ranking, semantic: Ranking, hyde: Ranking = OFF, named: Ids = NO_IDS
+) -> Candidates:
+    """The chunks of all rankings with the scores that these give, and the `named` ones. Chunks unknown to the catalog
+    are dropped."""
+    union = np.unique(np.array([*keyword.ids, *semantic.ids, *hyde.ids, *named], dtype=np.int64))
     docs = columns.doc_of(union) if len(union) else union
     outdated = not set(union[docs == 0].tolist()).isdisjoint(keyword.ids)
     table = ChunkTable.of(union[docs != 0], docs[docs != 0])

@@ -29,6 +29,7 @@ from ..models import (
     Filters,
     Fusion,
     Hit,
+    Ids,
     Mode,
     Query,
     Ranking,
@@ -39,16 +40,25 @@ from ..models import (
 from ..schemas import DEFAULT_TOKENS
 from ..storage.base import Catalog, CatalogReader, Columns, KeywordIndex
 from ..text.analyzer import StandardAnalyzer
+from ..text.cross_references import key_of, names_asked
 from ..vector_stores.base import VectorStore
 from ..vector_stores.exact import ExactStore
 from . import pagination, ranking, suggestions
-from .candidates import OFF, PAGE, Candidates, RequiredIdentifiers, joined, required_identifiers, surveyed
+from .candidates import NO_IDS, OFF, PAGE, Candidates, RequiredIdentifiers, joined, required_identifiers, surveyed
 from .missing_words import Missing, MissingWords
 from .query_expansion import REWRITTEN, QueryExpansion, QueryForm, answer_from_template, described, why_no_answer
 from .ranker import GIVEN, LinearRanker, shipped
 from .ranking import Calibration, Ranked, answerability
-from .retrievers import KeywordRetriever, QueryAdapter, VectorQuery, VectorRetriever, keyword_stage, rerank
-from .router import QueryRouter
+from .retrievers import (
+    NO_CROSS_ENCODER,
+    KeywordRetriever,
+    QueryAdapter,
+    VectorQuery,
+    VectorRetriever,
+    keyword_stage,
+    rerank,
+)
+from .router import QueryRouter, Routing
 from .snippets import Excerpts, Snippets
 from .spelling import QueryNormalizer, is_name
 from .suggestions import Suggestion
@@ -128,7 +138,8 @@ SECTION_SHARE = 0.2  #: of the best section's relevance, which these need
 UNLIKELY_SHARE = 0.4  #: of the usual token budget, for an answer that most likely isn't one
 
 NO_FILTERS = Filters()
-ABOUT = 0.5  #: relevance, at least, of a hit whose title or heading holds all of a short query's words
+ABOUT = 0.5  #: relevance, at least, of a hit whose title or heading holds all of a query's words, or that it names
+FEW_WORDS = 2  #: words of which the shipped curves, made of questions in sentences, don't tell `unlikely`
 HOLDERS = 50  #: chunks that say where a word is mentioned which the filters leave out
 NEAREST = 10  #: chunks by meaning that say how near a query is to the library
 
@@ -155,7 +166,8 @@ class SearchOptions:
     candidates: int = 100  #: chunks that one answer may page through
     depth: int = 200  #: chunks read per retriever, so that a document's further ones count
     similarity_threshold: float = 0.05  #: cosines up to this don't count as a match
-    #: `auto`: a cross-encoder where one can be loaded, hybrid's order where not
+    routing: Routing = "measured"
+    #: `auto`: a cross-encoder where one can be loaded, the keyword stage where not
     reranker: Literal["auto", "cross-encoder", "keyword-stage", "none"] = "auto"
     rerank_timeout_ms: float = 350.0  #: the cross-encoder's; what it doesn't get to stays behind what it has read
     rerank_candidates: int = 50
@@ -182,10 +194,12 @@ class SearchContext:
     routing: dict[str, object] | None = None
     forms: list[QueryForm] = field(default_factory=list)  #: of the query
     corrected: tuple[tuple[str, str], ...] = ()  #: misspelt words, as typed and as they were taken
+    in_other_forms: frozenset[str] = frozenset()  #: words in lower case that the library holds in another form
     rewrite: Rewrite | None = None
     vector: VectorQuery | None = None
     retrievers: dict[str, RetrieverStatus] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
+    named: Ids = field(default_factory=NO_IDS.copy)  #: a chunk of each document whose path, name or title the query is
 
     def report(self, retriever: str, found: Ranking) -> None:
         self.retrievers[retriever] = RetrieverStatus(found.status, found.reason, round(found.ms, 3))
@@ -240,7 +254,7 @@ class HybridSearchEngine:
         self._calibration = calibration
         self._versions = itertools.count(1)
         self._version = 0
-        self._router = QueryRouter(analyzer, semantic=self._semantic.configured)
+        self.router = QueryRouter(analyzer, semantic=self._semantic.configured, routing=options.routing)
         self._snippets = Snippets(analyzer, target=options.snippet_length, context_lines=options.context_lines)
         self._normalizer = QueryNormalizer(analyzer, lexical)
         self._missing_words = MissingWords(analyzer, lexical, self._normalizer)
@@ -362,7 +376,11 @@ class HybridSearchEngine:
             answerable = answerability(self._calibration, best, context.query, found.candidates, reader)
             if missing.unlikely:
                 answerable = "unlikely"
-            elif hits and (provisional or (about and answerable == "unlikely") or (doubtful and answerable == "yes")):
+            elif hits and (
+                provisional
+                or (answerable == "unlikely" and (about or self._says_little(context, found, missing)))
+                or (doubtful and answerable == "yes")
+            ):
                 answerable = "unknown"
             outcome = SearchOutcome(
                 query=query,
@@ -381,6 +399,7 @@ class HybridSearchEngine:
                 rewritten=described(context.forms) if context.forms else None,
                 suggestions=(
                     *(suggestions.ignored(query, context.query) if context.query is not query else ()),
+                    *suggestions.unsupported(query),
                     *(self._elsewhere(context, missing.words) if context.selection.mask is not None else ()),
                     *self._suggestions(context, bool(hits), answerable),
                 ),
@@ -422,9 +441,13 @@ class HybridSearchEngine:
 
     def _missing(self, context: SearchContext) -> Missing:
         """Names and rare words of a query that no document holds which the filters let through."""
-        if context.retrievers["keyword"].status == "failed":
+        if context.retrievers["keyword"].status == "failed" or len(context.named):
             return Missing()
-        names = is_name(context.query, context.columns, context.reader)
+        is_named = is_name(context.query, context.columns, context.reader)
+
+        def names(word: str) -> bool:
+            return word.lower() in context.in_other_forms or is_named(word)
+
         return self._missing_words.of(
             context.analyzed,
             context.selection,
@@ -446,18 +469,29 @@ class HybridSearchEngine:
         return found
 
     def _about(self, context: SearchContext, hits: Sequence[Hit]) -> list[Hit]:
-        """The first hits whose title or heading holds all of a short query, with a relevance of at least `ABOUT`."""
+        """The first hits that the query names, or whose title or heading holds all of its words, with a relevance of at
+        least `ABOUT`."""
         found: list[Hit] = []
         languages = context.columns.languages()
         for hit in hits:
             document = hit.document.document
             heading = " ".join([document.title, *hit.chunk.chunk.heading_path])
-            if hit.relevance >= ABOUT or not self._missing_words.in_heading(
-                context.analyzed, languages, heading, document.language
+            named = len(context.named) and hit.candidate.identifier
+            if hit.relevance >= ABOUT or not (
+                named or self._missing_words.in_heading(context.analyzed, languages, heading, document.language)
             ):
                 break
             found.append(replace(hit, relevance=ABOUT))
         return found
+
+    def _says_little(self, context: SearchContext, found: Ranked, missing: Missing) -> bool:
+        """Whether a query is of so few words, which the library holds, that the shipped curve tells nothing."""
+        if missing.words or not self._calibration.is_shipped(found.scale):
+            return False
+        words = self._missing_words.held(context.analyzed, context.columns.languages())
+        return 0 < len(words) <= FEW_WORDS and all(
+            held or word.lower() in context.in_other_forms for word, held in words.items()
+        )
 
     def _suggestions(self, context: SearchContext, shown: bool, answerable: Answerable) -> Sequence[Suggestion]:
         """What was taken otherwise than typed, and what else to try where nothing is shown; of this only the nearest
@@ -499,11 +533,12 @@ class HybridSearchEngine:
         embedded = None if self._embedded is None else self._embedded(reader)
         context = SearchContext(query, deadline, normal.query, reader, columns, selection, query.mode, embedded)
         context.forms, context.corrected = [*normal.forms], normal.corrected
+        context.in_other_forms = normal.in_other_forms
         context.retrievers = {
             retriever: RetrieverStatus("off", OFF.reason) for retriever in ("keyword", "semantic", "rerank", "hyde")
         }
         if query.mode == "auto":
-            analysis = self._router.judge(context.analyzed)
+            analysis = self.router.judge(context.analyzed)
             context.mode, context.routing = analysis.recommended_mode, analysis.routing()
             if query.hypothetical_answer:
                 context.mode = "hyde"
@@ -511,6 +546,8 @@ class HybridSearchEngine:
                 context.mode = "hybrid"
         if query.semantic_weight is not None or query.hypothetical_answer is not None:
             context.query = suggestions.without_ignored(query, context.mode)
+        if context.mode != "semantic":
+            context.named = columns.named(map(key_of, names_asked(query.text)), selection)
         return context
 
     def _ranked(self, context: SearchContext) -> Ranked:
@@ -558,6 +595,11 @@ class HybridSearchEngine:
                     timeout_ms=options.rerank_timeout_ms,
                     optional=options.reranker == "auto",
                 )
+            if result.status.status == "off" and options.reranker == "auto":
+                why, by_formula = result.status.reason, True
+                result = keyword_stage(first, count, options.rerank_keyword_threshold)
+                status = replace(result.status, reason=f"{NO_CROSS_ENCODER}; {result.status.reason}. {why}")
+                result = replace(result, status=status)
         context.retrievers["rerank"] = result.status
         if result.ranked is None:
             context.mode = "hybrid"
@@ -571,7 +613,7 @@ class HybridSearchEngine:
         """The chunks of both retrievers, with what each says of the other's. If one fails, the other answers alone."""
         keyword, semantic, hyde = self._retrieved(context)
         context.deadline.check()
-        candidates = joined(context.columns, keyword, semantic, hyde)
+        candidates = joined(context.columns, keyword, semantic, hyde, context.named)
         both = "ok" in (semantic.status, hyde.status)
         if context.vector is not None and semantic.status == "ok" and keyword.ids:
             candidates = self._with_cosines(context, candidates)
@@ -581,6 +623,10 @@ class HybridSearchEngine:
             model = context.vector.model if context.vector is not None else None
             supported = model is None or model.knows(context.analyzed.language or "en")
             candidates = surveyed(candidates, context.analyzed, context.columns, supported=supported)
+        if len(context.named):
+            holds = np.isin(candidates.chunks.doc_ids, context.columns.doc_of(context.named))
+            chunks = replace(candidates.chunks, holds_identifier=holds)
+            candidates = replace(candidates, chunks=chunks, asks_identifier=True)
         query = context.analyzed
         demanding = context.mode != "semantic" and (query.excluded or query.excluded_phrases or query.phrases)
         return self._without_excluded(context, candidates) if demanding else candidates
@@ -757,7 +803,7 @@ class HybridSearchEngine:
             if not form.hypothetical_answer:
                 if reason := why_no_answer(analyzed, fewest=1):
                     return Ranking("hyde", (), (), (), "skipped", reason), None
-                query_type = self._router.judge(analyzed).query_type
+                query_type = self.router.judge(analyzed).query_type
                 form = QueryForm("", answer_from_template(analyzed.wanted, query_type, analyzed.language), "template")
             answer = form.hypothetical_answer
         toward = vector.toward(self._semantic.query(answer, adapted=False), HYDE_QUERY_SHARE)

@@ -24,7 +24,6 @@ SHORTEST = 3  #: letters of a word in lower case or capitals that may be a name
 MANY = 500  #: chunks from which on a missing rare word means that nothing answers; in smaller libraries something may
 ABBREVIATED = 4  #: capitals that a text may have spelt out (`RAM`, `HPA`), so that they tell no more than a rare word
 LONG_QUESTION = 10  #: words, without stop words, beyond which no single word decides whether a text answers
-FEW = 3  #: words of a query that a heading may be about as a whole
 MISSPELT = 0.82  #: how like a word of the library (difflib) one is that no dictionary has and that is misspelt
 _LONG = 5  #: letters from which on a word's likeness to another says something
 _HALF = 3  #: letters of each half, at least, where a word may be written as two
@@ -123,12 +122,18 @@ class MissingWords:
         return Missing(named, "name" in kinds or ("rare" in kinds and selection.count >= MANY), True)
 
     def in_heading(self, query: AnalyzedQuery, languages: Sequence[str], heading: str, language: str) -> bool:
-        """Whether a query has few words, and a title or heading in that language holds all of them."""
+        """Whether a title or heading in that language holds all words of a query."""
         words = self._words(query, languages or ("",))
-        if not 0 < len(words) <= FEW or query.excluded or query.excluded_phrases:
+        if not words or query.excluded or query.excluded_phrases:
             return False
         held = set(self._analyzer.tokens(heading, language))
         return all(not word.whole.isdisjoint(held) for word in words)
+
+    def held(self, query: AnalyzedQuery, languages: Sequence[str]) -> dict[str, bool]:
+        """Words of a query, each with whether the library holds it."""
+        words = self._words(query, languages or ("",))
+        found = self._lexical.frequencies({token for word in words for token in word.whole})
+        return {word.text: not word.whole.isdisjoint(found) for word in words}
 
     def holders(self, word: str, languages: Sequence[str], selection: Selection, limit: int) -> Sequence[int]:
         """Chunks of the best passages with a word."""

@@ -133,7 +133,7 @@ def ranked(
 def by_keyword(candidates: Candidates) -> Ranked:
     """By keyword score alone."""
     places, scores = candidates.places(candidates.keyword), candidates.keyword_scores()
-    rows = np.flatnonzero(places)
+    rows = np.flatnonzero(~np.isnan(scores))
     parts: Parts = lambda row: candidates.keyword_parts(row, int(places[row]))  # noqa: E731
     return Ranked(candidates, rows, scores[rows], parts, "keyword", keyword=scores)
 
@@ -302,6 +302,10 @@ class Calibration:
         (False, True)
         """
         return 0 < self.provisional_from <= chunks
+
+    def is_shipped(self, scale: str) -> bool:
+        """Whether the curve of a scale is the shipped one, not fitted to the library."""
+        return self.curves.get(scale) == _shipped().get(scale)
 
     def relevance(self, scale: str, total: float) -> float:
         """A sum on a mode's own scale as relevance in 0–1."""

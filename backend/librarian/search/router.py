@@ -11,6 +11,7 @@ from ..models import AnalyzedQuery, Mode
 from ..text.analyzer import StandardAnalyzer
 from .retrievers import QUOTING_PARAGRAPH
 
+Routing = Literal["measured", "design"]
 QueryType = Literal["factual", "conceptual", "troubleshooting", "navigational"]
 
 _CONCEPTUAL = re.compile(
@@ -65,9 +66,11 @@ class QueryAnalysis:
 class QueryRouter:
     """Chooses a mode for a question."""
 
-    def __init__(self, analyzer: StandardAnalyzer, *, semantic: bool = True) -> None:
-        """`semantic`: meaning can be searched by; without it every question goes to keyword."""
+    def __init__(self, analyzer: StandardAnalyzer, *, semantic: bool = True, routing: Routing = "measured") -> None:
+        """`semantic`: meaning can be searched by; without it every question goes to keyword. `routing`: conceptual
+        questions go to hybrid, which measures as well as hyde, or as first designed to hyde."""
         self._analyzer = analyzer
+        self._routing = routing
         self._semantic = semantic
 
     def analyze(self, text: str) -> QueryAnalysis:
@@ -105,6 +108,8 @@ class QueryRouter:
         if query.identifiers and words <= 3 and not asked:
             return "keyword", 0.85, "a short technical query: exact words decide"
         if query_type == "conceptual" and not query.identifiers and len(query.terms) >= 2:
+            if self._routing == "design":
+                return "hyde", 0.65, "a conceptual question: searched with a hypothetical answer"
             return "hybrid", 0.65, "a conceptual question: meaning and words together"
         return "hybrid", 0.7, "words and meaning together measure best on questions like this"
 

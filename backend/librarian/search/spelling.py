@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..models import AnalyzedQuery, Filters, Query, Selection
 from ..text.analyzer import StandardAnalyzer
 from .query_expansion import EXCLUSIONS, FLAGS, SPELLING, QueryForm
+from .word_forms import WordForms
 
 if TYPE_CHECKING:  # the command line reads this page without numpy
     from ..storage.base import CatalogReader, Columns, KeywordIndex
@@ -66,6 +67,7 @@ class NormalizedQuery(NamedTuple):
     query: AnalyzedQuery
     forms: tuple[QueryForm, ...] = ()
     corrected: tuple[tuple[str, str], ...] = ()  #: misspelt words, as typed and as they were taken
+    in_other_forms: frozenset[str] = frozenset()  #: words in lower case that the library holds in another form
 
 
 class QueryNormalizer:
@@ -74,6 +76,7 @@ class QueryNormalizer:
     def __init__(self, analyzer: StandardAnalyzer, lexical: KeywordIndex) -> None:
         self._analyzer = analyzer
         self._lexical = lexical
+        self._forms = WordForms(analyzer, lexical)
         self._beginning = lru_cache(PREFIXES_CACHED)(lambda prefix, generation: lexical.terms(prefix, COMPARED))
 
     def normalize(self, asked: Query, columns: Columns, texts: Texts) -> NormalizedQuery:
@@ -100,11 +103,17 @@ class QueryNormalizer:
                 forms.append(QueryForm(text, "", FLAGS))
         if query.excludes_alone:
             forms.append(QueryForm(_EXCLUDING.sub("", asked.text), "", EXCLUSIONS))
-        text, words = self.corrected(query, languages, texts, senders(asked, columns))
+        others = {} if query.common else self._forms.of(query.wanted, query.language, languages)
+        is_sender = senders(asked, columns)
+        text, words = self.corrected(query, languages, texts, lambda word: word.lower() in others or is_sender(word))
         if words:
             forms = [*(replace(form, search_terms="") for form in forms), QueryForm(text, "", SPELLING)]
             query = self._analyzer.query(text, languages)
-        return NormalizedQuery(query, tuple(forms), words)
+        if further := tuple(
+            dict.fromkeys(form for some in others.values() for form in some if form not in query.terms)
+        ):
+            query = replace(query, terms=query.terms + further, other_forms=further)
+        return NormalizedQuery(query, tuple(forms), words, frozenset(others))
 
     def _without_flags(self, text: str, documents: Selection, texts: Texts) -> str:
         """A query with its flags as plain words: words that some passage writes with a minus before them."""

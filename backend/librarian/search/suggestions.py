@@ -21,6 +21,12 @@ LONGEST = 80  #: characters of a query that are shown
 _TOOL = {"mails": "search_emails", "documents": "search_documentation"}
 _NAME_WORD = re.compile(r"[^\W_]{3,}")
 
+#: What other search engines take for operators: wildcards inside words, fields, and OR.
+_UNSUPPORTED = re.compile(
+    r"(?<!\S)(?:\w+[?*]\w[\w?*]*|\*\w+"
+    r"|(?:title|intitle|path|file|filename|ext|type|tag|tags|site|url|inurl|product|component|author):[^\s:/]\S*)(?!\S)"
+)
+
 Suggestion = Mapping[str, object]
 
 
@@ -84,6 +90,18 @@ def ignored(query: Query, searched: Query) -> tuple[Suggestion, ...]:
     if query.hypothetical_answer != searched.hypothetical_answer:
         items.append(_item("mode", "hyde", "hypothetical_answer had no effect: mode=hyde alone searches with it."))
     return tuple(items)
+
+
+def unsupported(query: Query) -> tuple[Suggestion, ...]:
+    """Of operators of other search engines, which were searched as words.
+
+    >>> [str(one["value"]) for one in unsupported(Query("title:pods kubern?tes what? C:"))]
+    ['title:pods', 'kubern?tes']
+    """
+    text = 'is no operator here and was searched as words. There are "quotes", -word, NOT word and a * behind a word\'s'
+    text += " beginning; products, components, file types and tags are filters."
+    found = [] if query.filters.kind == "email" else _UNSUPPORTED.findall(query.text)[:MOST]
+    return tuple(_item("term", one[:LONGEST], f"“{one[:LONGEST]}” {text}") for one in found)
 
 
 def terms(nearest: Iterable[tuple[str, str]]) -> tuple[Suggestion, ...]:

@@ -157,10 +157,12 @@ class Catalog:
             if old not in held or (new.file_path != old and new.file_path in held):
                 return None
             doc_id = int(held[old])
-            ((kind, structure),) = session.rows(
-                "SELECT d.kind, t.structure FROM documents d JOIN texts t ON t.doc_id = d.id WHERE d.id = ?", doc_id
+            ((kind, given, structure),) = session.rows(
+                """SELECT d.kind, coalesce(?, d.title), t.structure
+                   FROM documents d JOIN texts t ON t.doc_id = d.id WHERE d.id = ?""",
+                *(title, doc_id),
             )
-            names, links = moved_reference_row(new, kind, structure)
+            names, links = moved_reference_row(new, kind, given, structure)
             session.rows(
                 """UPDATE documents SET file_path = ?, product = ?, component = ?, size = ?, mtime_ns = ?,
                    title = coalesce(?, title), names = ?, links = ? WHERE id = ?""",

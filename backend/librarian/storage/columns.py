@@ -188,14 +188,23 @@ class Columns:
         linked = targets[np.repeat(starts[linking] - firsts, lengths) + np.arange(int(lengths.sum()))]
         return np.bincount(linked, minlength=int(doc_ids.max(initial=0)) + 1)[doc_ids]
 
+    def links_of(self, doc_id: int) -> tuple[Ids, Ids]:
+        """The documents that a document links to, and those that link to it."""
+        starts, counts, targets = self._links
+        if doc_id >= len(counts):
+            return targets[:0], targets[:0]
+        incoming = np.repeat(np.arange(len(counts)), counts)[targets == doc_id]
+        return targets[starts[doc_id] : starts[doc_id] + counts[doc_id]], incoming
+
     @cached_property
     def _links(self) -> tuple[Ids, Ids, Ids]:
         """By document id where its links' targets begin and how many there are, and the targets' document ids.
 
         A link leads to the document that alone has one of the names that it may mean."""
-        names, links = self.arrays.names, self.arrays.links
-        keys, places, holders = np.unique(names[:, 1], return_index=True, return_counts=True)
-        keys, owners = keys[holders == 1], names[places[holders == 1], 0]
+        links = self.arrays.links
+        named, owning = self._named
+        keys, places, holders = np.unique(named, return_index=True, return_counts=True)
+        keys, owners = keys[holders == 1], owning[places[holders == 1]]
         number = len(self.arrays.group)
         pairs = np.empty(0, dtype=np.int64)
         if len(keys) and len(links):
@@ -206,6 +215,24 @@ class Columns:
         sources, targets = sources[sources != targets], targets[sources != targets]
         counts = np.bincount(sources, minlength=number)
         return np.cumsum(counts) - counts, counts, targets
+
+    @cached_property
+    def _named(self) -> tuple[Ids, Ids]:
+        """Keys of names, rising, and the document that has each."""
+        order = np.argsort(self.arrays.names[:, 1], kind="stable")
+        return self.arrays.names[order, 1], self.arrays.names[order, 0]
+
+    def named(self, keys: Iterable[int], selection: Selection) -> Ids:
+        """The first selected passage of each document that has a name with one of these keys; ids ascending."""
+        known, owners = self._named
+        asked = np.array(list(keys), dtype=np.int64)
+        first, last = np.searchsorted(known, asked, "left"), np.searchsorted(known, asked, "right")
+        documents = [owners[start:end] for start, end in zip(first, last, strict=True) if end > start]
+        if not documents:
+            return np.empty(0, dtype=np.int64)
+        ids = np.flatnonzero(np.isin(self.arrays.doc_of, np.concatenate(documents)))
+        ids = ids if selection.mask is None else ids[selection.mask[ids]]
+        return ids[np.unique(self.arrays.doc_of[ids], return_index=True)[1]]
 
     @cached_property
     def _has_copies(self) -> Mask:

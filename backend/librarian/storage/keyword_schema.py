@@ -207,6 +207,7 @@ _FEW = 400
 _WHOLE = 0.1
 #: What a term counts that only another language's stemmer makes of the question's word: such stems are rare there.
 _OTHER_STEM = 0.5
+_OTHER_FORM = 0.2  #: what a form of a word counts: five of them less than the word itself
 _HYPHENATED = re.compile("[a-z]+(?:-[a-z]+)+")
 
 
@@ -226,7 +227,8 @@ class QueryBuilder:
         times, found = dict(query.repeated), {}
         for term in query.terms or [term for phrase in query.phrases for term in phrase]:
             share = _WHOLE if "-" in term and _HYPHENATED.fullmatch(term) else 1.0
-            found[term] = share * (_OTHER_STEM if term in query.other_stems else 1.0) * times.get(term, 1)
+            share *= _OTHER_STEM if term in query.other_stems else _OTHER_FORM if term in query.other_forms else 1.0
+            found[term] = share * times.get(term, 1)
         return found
 
     def weighted(self, query: AnalyzedQuery, fields: Iterable[str]) -> list[tuple[str, str, float]]:

@@ -34,23 +34,24 @@ from ..models import (
     StoredDocument,
 )
 from ..text.characters import without
-from ..text.cross_references import key_of, names_of, targets_of
+from ..text.cross_references import key_of, names_of, own_names, targets_of
 
 KEYS = "<i8"  #: how keys of names are packed
 
 
 def reference_row(document: Document) -> tuple[bytes, bytes]:
-    """What links may call a document, and what its own links may mean: their keys (`cross_references.key_of`), packed;
-    nothing of a mail."""
+    """What links and questions may call a document, and what its own links may mean: their keys
+    (`cross_references.key_of`), packed. Of a mail its file's names alone."""
     if document.kind == "email":
-        return b"", b""
+        return _packed_keys(own_names(document.file_path)), b""
     targets: set[str] = set()
     for target in {link.target for link in document.links}:
         targets |= targets_of(document, target)
-    return _packed_keys(names_of(document)), _packed_keys(targets)
+    own = own_names(document.file_path, document.title)
+    return _packed_keys(names_of(document) | own), _packed_keys(targets)
 
 
-def moved_reference_row(source: SourceFile, kind: Kind, structure: bytes) -> tuple[bytes, bytes]:
+def moved_reference_row(source: SourceFile, kind: Kind, title: str, structure: bytes) -> tuple[bytes, bytes]:
     """The same of a stored document at another path; `structure` as in `catalog_rows.text_row`."""
     openings = json.loads(zlib.decompress(structure))
     return reference_row(
@@ -60,7 +61,7 @@ def moved_reference_row(source: SourceFile, kind: Kind, structure: bytes) -> tup
             component=source.component,
             kind=kind,
             file_type="",
-            title="",
+            title=title,
             text="",
             links=tuple(starmap(Link, openings["links"])),
             labels=tuple(openings.get("labels", ())),

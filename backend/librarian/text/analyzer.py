@@ -20,11 +20,20 @@ import Stemmer
 from ..models import AnalyzedQuery, TokenSpan
 from . import dictionaries, query_parser
 from . import language as detection
-from .scripts import ASCII_ALIKE, bigrams, fold_accents, has_invisible, has_spaceless, split_scripts, without_invisible
+from .scripts import (
+    ASCII_ALIKE,
+    bigrams,
+    fold_accents,
+    has_invisible,
+    has_spaceless,
+    split_scripts,
+    without_attached,
+    without_invisible,
+)
 from .stop_words import LANGUAGES, stop_words
-from .tokens import ASCII_COMPOUND, COMPOUND, LONGEST, Part, dissect, has_inner_capital, is_version
+from .tokens import ASCII_COMPOUND, COMPOUND, LONGEST, Part, dissect, has_inner_capital, is_version, signs
 
-_FORMAT = 8  #: raised when the rules change so that the same text gives other tokens
+_FORMAT = 9  #: raised when the rules change so that the same text gives other tokens
 _PIECE = re.compile(r"\S+")
 #: One word of ASCII letters between punctuation that means nothing: the quick way.
 _PLAIN = re.compile(r"[(\[{*`\"'<>|!?,;:$%&=~^]*+([A-Za-z]{1,200}+)[)\]}*`\"'<>|!?,;:$%&=~^./]*+")
@@ -201,6 +210,8 @@ class StandardAnalyzer:
         """The index form of a normalised plain word: its stem, accents folded."""
         if language == "en":  # its accents are foreign words' (résumé): "resume" must find them
             word = fold_accents(word)
+        elif not word.isascii():
+            word = without_attached(word, language)
         with self._lock:  # Snowball's objects hold a buffer that threads may not share
             stemmer = self._stemmer(language)
             return fold_accents(stemmer.stemWord(word) if stemmer else word) or word
@@ -246,6 +257,9 @@ class StandardAnalyzer:
                 out = self._dissected(piece, language)
                 return " ".join([item[0] for item in out]), _with_shorter([item[0] for item in out if item[3]])
             found = [compounds[raw] for raw in ASCII_COMPOUND.findall(piece)]
+            if not found and len(piece) > 1:
+                operators = tuple([sign for sign, _, _ in signs(piece)])
+                return " ".join(operators), operators
             names = [name for _, some in found for name in some]
             return " ".join([tokens for tokens, _ in found if tokens]), _with_shorter(names)
 
@@ -261,12 +275,13 @@ class StandardAnalyzer:
         if piece.isascii():
             for match in ASCII_COMPOUND.finditer(piece):
                 _in_ascii(match.group(), match.start(), words, out)
-            return out
+            return out or [(*sign, True) for sign in signs(piece)]
         if has_invisible(piece):  # what a word is made of is told by what one sees
             seen, places = without_invisible(piece)
             found = self._dissected(seen, language, keep_stop_words)
             return [(token, places[first], places[end - 1] + 1, name) for token, first, end, name in found]
         piece = piece.translate(ASCII_ALIKE)
+        out = [(*sign, True) for sign in signs(piece)]
         for match in COMPOUND.finditer(piece):
             for part in dissect(match.group(), match.start()):
                 text, start, end, is_plain, identifier = part

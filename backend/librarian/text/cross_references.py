@@ -17,14 +17,53 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from ..models import Document
+from ..models import SCHEME, Document
+from .characters import caseless
 
 _ENDING = re.compile(r"\.(?:adoc|asc|asciidoc|aspx|html?|ipynb|jsp|markdown|mdown|mdx?|mkd|php|qmd|rmd|rst|txt|xhtml)$")
+_ENDINGS = re.compile(f"(?:{_ENDING.pattern[:-1]})+$")
 _INDEXES = frozenset(("index", "_index", "readme"))
 #: Of a page's front matter, where it is published: Hugo's, Jekyll's and Docusaurus' names for it.
 _PUBLISHED = ("url", "permalink", "slug")
 _FETCHED_FROM = "source_url"  #: as `librarian crawl` writes it
 _LONGEST = 500  #: characters of a target; data in a link is longer
+
+
+#: Around a path that is asked for, and what may follow it: an anchor, lines, the end of a sentence.
+_AROUND = "`'\"“”‘’«»<>()[] \t\n"
+_BEHIND = re.compile(r"(?:#.*|:L?\d+(?:[-–]L?\d+)?|[?!,;:]+)$")
+_EXTENSION = re.compile(r"\.[^./\s]{1,10}$")
+
+
+def own_names(file_path: str, title: str = "") -> frozenset[str]:
+    """What a question may call a document: its path, the ends of it with and without extension, its title."""
+    path = caseless(file_path)
+    parts = path.split("/")
+    ends = {"/".join(parts[start:]) for start in range(len(parts))}
+    ends |= {_EXTENSION.sub("", end) for end in ends} | {_ENDINGS.sub("", end) for end in ends}
+    names = {f"=path:{path}", *(f"=file:{end}" for end in ends)}
+    return frozenset(names | {f"=title:{words}"} if (words := _title_words(title)) else names)
+
+
+def names_asked(question: str) -> frozenset[str]:
+    """Those of `own_names` that a question is as a whole; none of a long one.
+
+    >>> sorted(names_asked("`/srv/setup.md:10`?"))
+    ['=file:srv/setup.md', '=path:setup.md', '=path:srv/setup.md', '=title:srv setup md 10']
+    """
+    asked = caseless(question.strip(_AROUND))
+    if len(asked) > _LONGEST:
+        return frozenset()
+    path = asked.removeprefix(SCHEME).rstrip("?!,;:").strip(_AROUND)
+    path = unquote(_BEHIND.sub("", path)).replace("\\", "/").removeprefix("./").strip("/")
+    parts = path.split("/")
+    places = {"/".join(parts[start:]) for start in range(len(parts))}
+    names = {f"=file:{path}", *(f"=path:{place}" for place in places)} if path else set[str]()
+    return frozenset(names | {f"=title:{words}"} if (words := _title_words(asked)) else names)
+
+
+def _title_words(title: str) -> str:
+    return " ".join(re.findall(r"[\w+#]+", caseless(title)))
 
 
 def names_of(document: Document) -> frozenset[str]:

@@ -49,6 +49,7 @@ _OPERATOR = re.compile(
     r'(?P<minus>(?<!\S)-)?(?:"(?P<straight>[^"]*)"|“(?P<curly>[^“”]*)”)'
     r'|(?<!\S)-(?P<word>[^\W\d_]\w[^\s"“]*)(?<!-)(?![^\s"“])'
 )
+_NOT = re.compile(r"(?<=\s)NOT\s+(?=[\w\"“])")  #: as other search engines write a minus
 
 
 def strip_greetings(text: str) -> str:
@@ -76,6 +77,8 @@ def analyze(words: StandardAnalyzer, text: str, languages: Sequence[str]) -> Ana
     """
     asked = tuple(dict.fromkeys(language or "en" for language in languages)) or ("en",)
     question = strip_greetings(text)
+    if not question.isupper():
+        question = _NOT.sub("-", question)
     body = question[:_LONGEST]
     detected = detection.detect(body, needed=1.0, alone=True)
     if detected != asked[0]:  # one word of another language is likelier one of the library's own: "pod state"

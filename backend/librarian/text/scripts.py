@@ -22,8 +22,8 @@ def _ranges(points: Iterator[int]) -> str:
 
 
 #: Combining marks of the basic plane, which `\\w` leaves out, and the invisible characters that may stand inside a
-#: word: soft hyphen, zero-width space, joiners, word joiner, byte order mark.
-_INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+#: word: soft hyphen, zero-width space, joiners, word joiner, variants of emoji, byte order mark.
+_INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufe0e\ufe0f\ufeff"
 MARKS = _ranges(p for p in range(0x300, 0xFE30) if unicodedata.category(chr(p)) in {"Mn", "Mc"}) + _INVISIBLE
 #: Characters inside of words for which others write an ASCII one: the apostrophe that is a letter by its Unicode
 #: category, in Ukrainian, and the hyphen and the one that breaks no line, which word processors and web pages put into
@@ -63,6 +63,27 @@ _ALIKE = str.maketrans(
 )
 #: Latin letters with a stroke or a ligature, which no decomposition takes apart.
 _STROKES = str.maketrans({"ø": "o", "đ": "d", "ł": "l", "ħ": "h", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th", "ı": "i"})
+
+
+_ATTACHED = re.compile(r"^(?:[وف]?[بكل]?ال|[وف]?لل)(?=\w{3})")  #: in Arabic: and, so; with, as, for; the
+_ATTACHED_HEBREW = "והבלמשכ"  #: and, the, in, to, from, that, as
+#: Greek adjectives and nouns in -ικός: the stemmer gives their forms several stems.
+_GREEK_ENDING = re.compile("(?<=\\w\\w)[ιί]κ(?:[οό]ς?|[οό][ιί]|[οό][υύ]ς?|[ωώ]ν|[ηή]ς?|[εέ]ς?|[αά])$")
+
+
+def without_attached(word: str, language: str) -> str:
+    """A normalised word without the small words that Arabic and Hebrew write in front of it, at least three letters of
+    which stay; Greek words in -ικός in one form.
+
+    >>> without_attached("والمستندات", "ar"), without_attached("והמסמכים", "he"), without_attached("κωδικοί", "el")
+    ('مستندات', 'סמכים', 'κωδικ')
+    """
+    if language == "el":
+        return _GREEK_ENDING.sub("ικ", word)
+    if language == "he":
+        first = next((at for at, letter in enumerate(word) if letter not in _ATTACHED_HEBREW), len(word))
+        return word[max(0, min(first, len(word) - 3)) :]
+    return _ATTACHED.sub("", word) if language == "ar" else word
 
 
 def has_spaceless(text: str) -> bool:

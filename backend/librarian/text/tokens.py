@@ -16,13 +16,15 @@ _ANY_MARK = re.compile(f"[{MARKS}]")
 
 def _compound(letter: str) -> re.Pattern[str]:
     return re.compile(
-        f"(?:(?<![\\w-])--(?=[^\\W\\d_])|(?<!\\w)@(?=[^\\W\\d_])|(?<![\\w.*?)\\]])\\.(?=[^\\W\\d_]))?"
+        f"(?:(?<![\\w-])--(?=[^\\W\\d_])|(?<!\\w)@(?=[^\\W\\d_])|(?<![\\w.*?)\\]])\\.(?=[^\\W\\d_])"
+        f"|(?<![^\\s`'\"(\\[{{|,*<>“‘])[-/](?=[A-Za-z0-9](?![\\w/-]|[.:]\\w)))?"
         f"{letter}+(?:(?:://|::|[-./:@\\\\]){letter}+)*"
         f"(?:\\+\\+\\d*|(?<=(?<!\\w)[A-Za-z])#(?![\\w#]))?"
     )
 
 
-#: Words held together by connectors, with what stands before (`--`, `@`, `.`) and behind (`++`, `#`).
+#: Words held together by connectors, with what stands before (`--`, `@`, `.`; before one letter or digit `-` and `/`)
+#: and behind (`++`, `#`).
 COMPOUND = _compound(f"[\\w{MARKS}]")
 ASCII_COMPOUND = _compound("[A-Za-z0-9_]")  #: the same for a text in ASCII, twice as quick
 #: What holds parts together, loosest first: the characters that tell of it, and the pattern that parts them.
@@ -31,6 +33,13 @@ _LEVELS = (
     (":", re.compile("::?")),
     (".", re.compile(r"\.")),
     ("-_", re.compile(r"[-_]+")),
+)
+#: Operators of programs: signs between blanks, quotes or brackets; and what only looks like one, such as rules, marks
+#: of headings and borders of tables.
+_OPERATOR = re.compile(r"(?<![^\s`'\"(\[{,;“‘])[?=|><!&+*:.~^%$@#/\\-]{2,5}(?![^\s`'\")\]},;”’])")
+_ORNAMENT = re.compile(r"[-|:*#.~_/]+|(?!===$)(.)\1{2,}|<?!?-{2,}>?|\?*!+\??|[.:]\?+")
+_EMOJI = re.compile(
+    "[\U0001f1e6-\U0001f1ff]{2}|[\u231a-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff]"
 )
 _WORD = re.compile(r"\w+")
 _LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
@@ -79,6 +88,21 @@ class Part(NamedTuple):
 def whole_form(raw: str) -> str:
     """How a whole identifier is written in the index: lower case, accents folded, slashes and the like kept."""
     return fold_accents(normal(raw))
+
+
+def signs(piece: str) -> list[tuple[str, int, int]]:
+    """Operators and emoji of a piece with their places; a mark that ends a sentence may stand behind an operator.
+
+    >>> signs("`??`,"), signs("|>?"), signs("---"), [sign for sign, _, _ in signs("🚀 👍🏽")]
+    ([('??', 1, 3)], [('|>', 0, 2)], [], ['🚀', '👍'])
+    """
+    found = [] if piece.isascii() else [(match.group(), *match.span()) for match in _EMOJI.finditer(piece)]
+    for match in _OPERATOR.finditer(piece):
+        sign, start = match.group(), match.start()
+        if not _ORNAMENT.fullmatch(sign):
+            shorter = sign[:-1] if sign[-1] in "?!.:" and len(sign) > 2 else sign
+            found.append((shorter, start, start + len(shorter)))
+    return found
 
 
 def is_letters(raw: str) -> bool:
@@ -204,8 +228,8 @@ def _descend(raw: str, start: int, level: int, out: list[Part], seen: set[str]) 
     if raw.isdigit():
         _add(out, seen, raw, start, plain=False)
         return
-    if raw.startswith(("--", "@", ".")):
-        width = 2 if raw[0] == "-" else 1
+    if raw[0] in "-@./":
+        width = 2 if raw.startswith("--") else 1
         _add(out, seen, raw, start, plain=False, identifier=True)
         _descend(raw[width:], start + width, level, out, seen)
         return

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -157,8 +158,6 @@ def test_an_identifier_stays_first(shelve: Callable[..., Library]) -> None:
 @pytest.mark.parametrize(
     ("setting", "reranker", "status", "degraded"),
     [
-        ("auto", Given(None), "off", False),
-        ("auto", None, "off", False),
         ("none", Given(Longest()), "off", False),
         ("cross-encoder", Given(None), "failed", True),
         ("auto", Given(Longest(reads=1)), "skipped", True),
@@ -176,9 +175,13 @@ def test_without_the_model_hybrids_order_stays_and_it_is_said(
     assert order(outcome) == hybrid(manual)
 
 
-def test_the_stage_without_a_model_weighs_meaning_and_words(manual: Library) -> None:
-    outcome = manual.engine(options=SearchOptions(reranker="keyword-stage")).search(QUESTION)
+@pytest.mark.parametrize("reranker", ["keyword-stage", "auto"])
+def test_the_stage_without_a_model_weighs_meaning_and_words(manual: Library, reranker: Any) -> None:
+    outcome = manual.engine(reranker=Given(None), options=SearchOptions(reranker=reranker)).search(QUESTION)
     assert outcome.mode == "rerank"
+    assert outcome.retrievers["rerank"].status == "ok"
+    assert outcome.retrievers["rerank"].reason.startswith("no cross-encoder") is (reranker == "auto")
+    assert not outcome.degraded
     assert outcome.hits
     for hit in outcome.hits:
         seen = hit.candidate

@@ -60,7 +60,7 @@ def test_an_answer_under_way_while_the_weights_change_is_given_to_nobody_else(ma
     around = Meanwhile(engine)
     cache = cached(engine, around)
     around.happens = lambda: engine.use(calibration=DOUBTING)
-    query = Query("how to deploy", mode="keyword")
+    query = Query("how to deploy the shop by rollout", mode="keyword")
     before, after, again = (cache.search(query, Deadline()) for _ in range(3))
     assert before.answerable != "unlikely"
     assert (after.cache, after.answerable) == (None, "unlikely")

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from librarian.models import Deadline, Filters, Query, RetrieverStatus, SearchOutcome, Vector
+from librarian.models import Deadline, Filters, Mode, Query, RetrieverStatus, SearchOutcome, Vector
 from librarian.search.answer_cache import SemanticQueryCache, guard
 from librarian.text.analyzer import StandardAnalyzer
 
@@ -181,10 +181,17 @@ def test_entries_age_and_the_least_recently_used_goes_first() -> None:
     assert cached.cache.stats()[0] == 1
 
 
-def test_cheap_modes_degraded_and_incomplete_answers_are_left_alone() -> None:
+@pytest.mark.parametrize("mode", ["auto", "hybrid", "semantic", "rerank", "hyde"])
+def test_every_mode_that_embeds_shares_answers(mode: Mode) -> None:
+    cached = Cached()
+    assert cached.ask("scaling", Query("", mode=mode)) is None
+    assert cached.ask("scale", Query("", mode=mode)) == "semantic"
+
+
+def test_keyword_mode_degraded_and_incomplete_answers_are_left_alone() -> None:
     cached = Cached()
     for _ in range(2):
-        assert cached.ask("scaling", Query("", mode="hybrid")) is None
+        assert cached.ask("scaling", Query("", mode="keyword")) is None
     cached.engine.degraded = ("rerank: slow",)
     cached.ask("scaling")
     cached.engine.degraded = ()

@@ -523,7 +523,7 @@ def test_stop_words_stay_where_nothing_else_is_asked() -> None:
 
 
 def test_a_quoted_phrase_of_stop_words_demands_nothing() -> None:
-    query = ANALYZER.query('"to be" of “how to” and "the pods" "->"')
+    query = ANALYZER.query('"to be" of “how to” and "the pods" "..."')
     assert query.phrases == (("pod",),)
     assert ANALYZER.query("what is a pod").terms == ("pod",)
 

@@ -159,7 +159,8 @@ def _classified_runs(
         if answered_between or (words_below and not introduced):
             if introduced:
                 spans.append(_Span(span.start, after_header, ATTRIBUTION, span.column))
-            spans.append(_Span(after_header, span.end, INLINE_QUOTE))
+            if len(_WORD.findall("\n".join(lines[after_header : span.end]))) >= _SHORTEST:  # else the mail's own words
+                spans.append(_Span(after_header, span.end, INLINE_QUOTE))
         else:
             spans += _introduced(QuoteHeader("attribution", span.start, after_header, span.column), span.end)
     return spans
@@ -343,12 +344,18 @@ def quoted_blocks(document: Document) -> Iterator[Document]:
         if span.reason not in QUOTED:
             continue
         for start, end in _runs(text, span):
-            if len(_WORD.findall(text, start, end)) < _SHORTEST:
+            if len(_WORD.findall(text, start, end)) < _SHORTEST and not _is_answered(document, span):
                 continue
             # Whole lines without the breaks beside the block: what is shorter than a line would stay in a passage.
             rest = (Excluded(0, start - 1, "elsewhere"), Excluded(end + 1, len(text), "elsewhere"))
             inside = blocks[bisect_right(ends, start) : bisect_left(starts, end)]
             yield replace(document, blocks=inside, headings=(), excluded=tuple(x for x in rest if x.end > x.start))
+
+
+def _is_answered(document: Document, span: Excluded) -> bool:
+    """Whether words of the mail's own follow a quoted span."""
+    below = next((one.start for one in document.excluded if one.start >= span.end), len(document.text))
+    return any(map(str.isalnum, document.text[span.end : below]))
 
 
 def _runs(text: str, span: Excluded) -> Iterator[tuple[int, int]]:
