@@ -266,7 +266,11 @@ class Librarian:
         queries.log(outcome, settings.logging.slow_query_ms)
         fields = responses.envelope(outcome, query.mode, explain=request.explain)
         fields |= {"query": request.query, "notes": queries.result_notes(request, settings)}
-        fields["results"] = self._results(answer, mail=True, explain=request.explain)
+        size = catalog.columns().thread_size
+        fields["results"] = [
+            one.model_copy(update={"thread_size": size(one.file_path)})
+            for one in self._results(answer, mail=True, explain=request.explain)
+        ]
         return schemas.EmailSearchResponse.model_validate(fields, from_attributes=True)
 
     @operation(schemas.KnowledgeRequest)
@@ -348,7 +352,7 @@ class Librarian:
         column, max_chars = request.column_start or 1, request.max_chars
         limit = schemas.DEFAULT_DOCUMENT_CHARS if max_chars is None else max_chars
         with self._parts.catalog.read() as reader:
-            place, stored = resolve_document(reader, request.path)
+            place, stored = resolve_document(reader, self._inside_root(request.path))
             chunk = None if place.ordinal is None else passage(reader.chunks_of(stored.doc_id), place)
             outgoing, incoming = self._parts.catalog.columns().links_of(stored.doc_id)
             linked = {
@@ -377,6 +381,15 @@ class Librarian:
             whole = lines(section=None, anchor=None, chunk=None, max_chars=0 if outlined else limit)
             whole = beginning(stored, whole) if outlined else whole
             return whole.model_copy(update={"missing_section": place.anchor})
+
+    def _inside_root(self, path: object) -> object:
+        """A path on disk below the root as the document's own; anything else as it is."""
+        root = self._parts.settings.docs.root_path
+        text = str(path).strip().removeprefix("file://")
+        for folder in (root.as_posix(), root.resolve().as_posix()):
+            if text.startswith(f"{folder}/"):
+                return text[len(folder) + 1 :]
+        return path
 
     def _similar(self, stored: StoredDocument) -> list[schemas.LinkedDocument]:
         """Documents that are near in meaning to what a document says of itself, the nearest first."""

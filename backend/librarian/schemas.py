@@ -590,6 +590,7 @@ class EmailResult(Result):
     date: str | None = None
     attachments: list[Attachment] = []
     thread_id: str
+    thread_size: int = 1
     message_id: str
 
 

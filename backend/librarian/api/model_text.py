@@ -325,11 +325,15 @@ def _email_head(item: EmailResult) -> str:
         _place(item),
         f"{who} {_cut(item.sender, 80) or '–'} to {_cut(', '.join(item.to) or '–', 80)} "
         f"on {item.date or 'unknown date'}",
-        f"thread_id {item.thread_id}",
+        f"thread_id {item.thread_id}{_size_of(item)}",
     ]
     if item.attachments:
         lines.append("Attachments: " + _cut(", ".join(part.filename for part in item.attachments), 100))
     return "\n".join(lines)
+
+
+def _size_of(item: EmailResult) -> str:
+    return f" (1 of {item.thread_size} emails; get_email_thread reads them)" if item.thread_size > 1 else ""
 
 
 def _contexts(results: Sequence[Result]) -> list[str]:

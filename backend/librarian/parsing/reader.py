@@ -189,7 +189,7 @@ class FileReader:
             language=language,
             tags=document.tags if self._extract_tags else (),
             doc_type=document.doc_type
-            if self._infer_doc_type
+            if self._infer_doc_type or document.email is not None
             else given_doc_type(document.front_matter) or "documentation",
             last_modified=document.last_modified if self._track_modifications or document.email is not None else "",
         )

@@ -49,6 +49,7 @@ from .missing_words import Missing, MissingWords
 from .query_expansion import REWRITTEN, QueryExpansion, QueryForm, answer_from_template, described, why_no_answer
 from .ranker import GIVEN, LinearRanker, shipped
 from .ranking import Calibration, Ranked, answerability
+from .replies import replies_to
 from .retrievers import (
     NO_CROSS_ENCODER,
     KeywordRetriever,
@@ -368,9 +369,18 @@ class HybridSearchEngine:
             shown = pagination.grouped(entries[:strong], found, columns, query)
             groups = len(shown) if strong == len(entries) else len(pagination.grouped(entries, found, columns, query))
             page = shown[query.offset : query.offset + query.max_results]
+            replies = replies_to(page, found, columns, reader) if query.max_per_document == 1 else {}
+            asked = {found.chunk_ids[one.place]: place for place, one in replies.items()}
+            page = [[replies.get(group[0].place, group[0]), *group[1:]] for group in page]
             cut = None if query.packed else self._snippets.answering(context.analyzed)
             firsts = [group[0] for group in page]
             hits = pagination.hits(firsts, found, reader, cut, lambda total: share * relevance(total))
+            hits = [
+                replace(hit, relevance=share * relevance(found.sums[asked[hit.candidate.chunk_id]]))
+                if hit.candidate.chunk_id in asked
+                else hit
+                for hit in hits
+            ]
             about = [] if query.offset or missing.words else self._about(context, hits)
             hits[: len(about)] = about
             answerable = answerability(self._calibration, best, context.query, found.candidates, reader)

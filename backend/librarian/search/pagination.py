@@ -37,8 +37,8 @@ from .snippets import Excerpts, TextRange, section_at
 CHARACTERS = 4  #: of an answer's text that count as a token
 #: Measured over answers as text: the tokens around the results, and the characters of a result that are there whatever
 #: it is (rank, score and lines; of a section that is shown in part, its lines; of a mail also the labels of its
-#: headers; of a context, at most).
-AROUND, FIXED, PARTLY, MAIL, CONTEXT = 25, 34, 32, 40, 500
+#: headers and the size of its thread; of a context, at most).
+AROUND, FIXED, PARTLY, MAIL, CONTEXT = 25, 34, 32, 88, 500
 LISTED = 100  #: characters that are shown of a list
 CRUMBS = 140  #: and of a title with its headings
 LABEL = 20  #: and of what each line below the results begins with

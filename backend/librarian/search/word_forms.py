@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ..text.analyzer import StandardAnalyzer
+from ..text.dictionaries import dictionary
 from ..text.scripts import fold_accents, normal
 
 if TYPE_CHECKING:  # the command line reads this page without numpy
@@ -20,6 +21,7 @@ if TYPE_CHECKING:  # the command line reads this page without numpy
 #: Languages that write compounds as one word.
 COMPOUNDING = frozenset({"de", "nl", "sv", "da", "no", "nb", "nn", "is", "fi", "et", "hu", "lb", "af"})
 WORDS, FORMS = 8, 5  #: words of a query that are looked at, and forms that each may have
+_FEW = 4  #: words of a query from which on compounds are looked for of those alone that the library doesn't hold
 _VOCABULARY = 300_000  #: most frequent indexed words that are looked through
 _SHORTEST, _REST, _LONG = 4, 3, 5  #: letters of a part, of the rest of its compound, and of a part inside or a stem
 _LONG_WORD = "bankbank"  #: a word's stem may be another one where it ends a long word
@@ -42,13 +44,15 @@ class WordForms:
         the library's."""
         languages = languages or ("",)
         found: dict[str, tuple[str, ...]] = {}
-        for match in list(_WORD.finditer(text))[:WORDS]:
+        matches = list(_WORD.finditer(text))[:WORDS]
+        compounding = language in COMPOUNDING and len(matches) <= _FEW
+        for match in matches:
             word = normal(match.group())
             if word.endswith("*"):
                 forms = self._lexical.terms(fold_accents(word[:-1]), FORMS * 2)
             else:
                 stems = {token for one in languages for token in self._analyzer.tokens(word, one)}
-                forms = [*self._spelt(word, languages), *self._compounds(word, stems, language, languages)]
+                forms = [*self._spelt(word, languages), *self._compounds(word, stems, languages, compounding)]
                 forms = [form for form in forms if form not in stems]
             if forms:
                 found[match.group().lower().rstrip("*")] = tuple(dict.fromkeys(forms))
@@ -68,22 +72,23 @@ class WordForms:
         }
         return sorted(self._lexical.frequencies(stems)) if stems else []
 
-    def _compounds(self, word: str, stems: set[str], language: str, languages: Sequence[str]) -> list[str]:
-        """Indexed words that a word is a part of, most frequent first."""
+    def _compounds(self, word: str, stems: set[str], languages: Sequence[str], compounding: bool) -> list[str]:
+        """Indexed words that a word is a part of, most frequent first; unless `compounding`, of a word that is neither
+        held nor English alone."""
         if len(word) < _SHORTEST or not stems:
             return []
-        if language not in COMPOUNDING and (self._lexical.frequencies(stems) or self._analyzer.is_word(word)):
+        if not compounding and (self._lexical.frequencies(stems) or self._analyzer.is_word(word)):
             return []
         behind = (self._analyzer.stem(_LONG_WORD + word, one) for one in languages if one in COMPOUNDING)
         stems = stems.union(one.removeprefix(_LONG_WORD) for one in behind)
         found: dict[str, None] = {}
         for part in {fold_accents(word), *stems}:
             found |= dict.fromkeys(
-                term for term in self._holding(part) if self._is_compound(term, part, part in stems, word, languages)
+                term for term in self._holding(part) if self._is_compound(term, part, part in stems, languages)
             )
         return list(found)[:FORMS]
 
-    def _is_compound(self, term: str, part: str, stemmed: bool, word: str, languages: Sequence[str]) -> bool:
+    def _is_compound(self, term: str, part: str, stemmed: bool, languages: Sequence[str]) -> bool:
         """Whether a part, as typed or as its stem, and other words make an indexed word."""
         before, _, behind = term.partition(part)
         if not before:
@@ -94,12 +99,8 @@ class WordForms:
             return len(part) >= _LONG
         parts = (before[at:] for at in range(len(before) - 1))
         known = (one.removesuffix(link) for one in parts for link in _LINKS if one.endswith(link))
-        return self._lacks_dictionary(languages) or any(
-            len(one) > 1 and self._analyzer.is_word(one, languages) for one in known
-        )
-
-    def _lacks_dictionary(self, languages: Sequence[str]) -> bool:
-        return not any(self._analyzer.edits("ab", (language,)) for language in languages if language in COMPOUNDING)
+        has_dictionary = any(dictionary(language) for language in COMPOUNDING.intersection(languages))
+        return not has_dictionary or any(len(one) > 1 and self._analyzer.is_word(one, languages) for one in known)
 
     def _holding(self, part: str) -> Iterator[str]:
         words = self._vocabulary(self._lexical.generation)

@@ -188,6 +188,11 @@ class Columns:
         linked = targets[np.repeat(starts[linking] - firsts, lengths) + np.arange(int(lengths.sum()))]
         return np.bincount(linked, minlength=int(doc_ids.max(initial=0)) + 1)[doc_ids]
 
+    def thread_size(self, file_path: str) -> int:
+        """How many mails the thread of a mail has, copies counted once; 1 for a document."""
+        doc_id = self.arrays.paths.get(file_path, 0)
+        return max(1, len(np.unique(self.arrays.same[self.arrays.group == self.arrays.group[doc_id]])))
+
     def links_of(self, doc_id: int) -> tuple[Ids, Ids]:
         """The documents that a document links to, and those that link to it."""
         starts, counts, targets = self._links

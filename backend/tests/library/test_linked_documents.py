@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from librarian.errors import CallerError
 from librarian.library import Librarian
 
 FILES = {
@@ -32,6 +33,19 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Librarian]:
     (folder / "config.json").write_text('{"docs": {"root_path": "docs"}, "index": {"workers": 1}}')
     with Librarian.open(folder / "config.json") as opened:
         yield opened
+
+
+def test_a_path_on_disk_below_the_root_names_its_document(library: Librarian) -> None:
+    root = library.status().root_path
+    for path in (
+        f"{root}/shop/guide/start.md",
+        f"file://{root}/shop/guide/start.md",
+        f"{root}/shop/guide/start.md:1-2",
+    ):
+        assert library.get_document(path).file_path == "shop/guide/start.md"
+        assert library.search(path).results[0].file_path == "shop/guide/start.md"
+    with pytest.raises(CallerError):
+        library.get_document("/etc/hosts")
 
 
 def test_links_lead_both_ways(library: Librarian) -> None:

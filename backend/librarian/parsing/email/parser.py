@@ -17,13 +17,13 @@ from itertools import groupby
 from typing import Literal
 
 from ...errors import SourceError
-from ...models import ATTACHMENT_HEADING, Block, Document, Excluded, Heading, SourceFile
+from ...models import ATTACHMENT_HEADING, FOLDED, Block, Document, Excluded, Heading, SourceFile
 from ..base import Parser
 from ..metadata import cut_at_sentence, iso_of_ns, title_from_name
 from .headers import Headers, RawHeaders, email_of, writer_of
 from .outlook import is_outlook, mail_of
 from .parts import Body, MailPart, Part
-from .quotes import excluded_of, own_words
+from .quotes import CLOSING, excluded_of, own_words
 
 _SPACES = re.compile(r"\s+")
 _END_OF_HEADERS = re.compile(rb"\r?\n\r?\n|\r\r")
@@ -61,6 +61,7 @@ class EmailParser:
         body = Body(message)
         excluded = excluded_of(body.text)
         new = own_words(body.text, excluded)
+        summed = own_words(body.text, excluded, (*FOLDED, CLOSING)) or new
         header = email_of(headers, writer_of(headers), tuple(part.attachment for part in body.parts), new)
         whole = _Whole(body.text, list(_blocks(body.text)), list(excluded))
         notes = ["broken MIME"] if body.broken else []
@@ -81,7 +82,8 @@ class EmailParser:
             excluded=tuple(whole.excluded),
             encoding=body.encoding,
             encoding_confidence=body.confidence,
-            summary=cut_at_sentence(_SPACES.sub(" ", new[:2_000]).strip(), 300),
+            summary=cut_at_sentence(_SPACES.sub(" ", summed[:2_000]).strip(), 300),
+            doc_type="email",
             last_modified=header.date or iso_of_ns(source.mtime_ns),
             size=source.size,
             mtime_ns=source.mtime_ns,
