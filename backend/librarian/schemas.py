@@ -341,7 +341,7 @@ class DocumentRequest(RequestModel):
     column_start: Positive | None = Field(default=None, description="next_column of a cut line, its line as line_start")
     max_chars: Natural | None = Field(default=None, description="0 = the whole document")
     max_tokens: Positive = Field(default=DEFAULT_TOKENS, description="With query: size at most")
-    similar: Flag = Field(default=False, description="List documents of like meaning too")
+    similar: Flag = Field(default=False, description="List similar documents too")
 
     @model_validator(mode="after")
     def _one_part(self) -> DocumentRequest:
@@ -1293,7 +1293,7 @@ class ResultLimits:
 
 _DROPPED: Final = frozenset({"title", "additionalProperties", "for_models", "results", "$defs"})
 _ON_REQUEST: Final = frozenset(
-    {"why", "parent_context", "routing", "rewritten", "highlights"}
+    {"why", "parent_context", "routing", "rewritten", "highlights", "links", "linked_from", "similar", "email"}
 )  #: whose parts schemas leave out
 
 

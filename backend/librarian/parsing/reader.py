@@ -24,7 +24,7 @@ from .asciidoc import AsciiDocParser
 from .base import Parser
 from .chunking import StructureChunker
 from .email.parser import EmailParser, MboxArchive, begins_as_archive, format_of
-from .email.quotes import quoted_blocks
+from .email.quotes import not_indexed, quoted_blocks
 from .html import EpubParser, HtmlParser
 from .includes.expansion import Expansion, expanded
 from .includes.files import IncludeRoots
@@ -139,7 +139,8 @@ class FileReader:
 
     def _result(self, document: Document, data: bytes, begun: float) -> ReadResult:
         document = self._completed(document, data)
-        chunks = self._chunker.chunk(document)
+        own = document if document.email is None else replace(document, excluded=tuple(not_indexed(document)))
+        chunks = self._chunker.chunk(own)
         if document.email is not None:
             found = (chunk for block in quoted_blocks(document) for chunk in self._chunker.chunk(block))
             quotes = tuple(
@@ -362,8 +363,8 @@ class _Visible:
     def __init__(self, document: Document) -> None:
         self._text = document.text
         self._spells = document.file_type in _SPELLING and ("&" in document.text or "<wbr" in document.text)
-        self._excluded = document.excluded
-        self._ends = [span.end for span in document.excluded]
+        self._excluded = not_indexed(document) if document.email is not None else document.excluded
+        self._ends = [span.end for span in self._excluded]
 
     def __call__(self, chunk: Chunk) -> str:
         seen = self._seen(chunk)

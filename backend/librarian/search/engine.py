@@ -557,7 +557,10 @@ class HybridSearchEngine:
         if query.semantic_weight is not None or query.hypothetical_answer is not None:
             context.query = suggestions.without_ignored(query, context.mode)
         if context.mode != "semantic":
-            context.named = columns.named(map(key_of, names_asked(query.text)), selection)
+            titles, files = names_asked(query.text)
+            context.named = columns.named(map(key_of, titles), selection)
+            if not len(context.named):
+                context.named = columns.named(map(key_of, files), selection)
         return context
 
     def _ranked(self, context: SearchContext) -> Ranked:
@@ -605,7 +608,7 @@ class HybridSearchEngine:
                     timeout_ms=options.rerank_timeout_ms,
                     optional=options.reranker == "auto",
                 )
-            if result.status.status == "off" and options.reranker == "auto":
+            if result.status.status == "off" and options.reranker == "auto" and first.scale != "keyword":
                 why, by_formula = result.status.reason, True
                 result = keyword_stage(first, count, options.rerank_keyword_threshold)
                 status = replace(result.status, reason=f"{NO_CROSS_ENCODER}; {result.status.reason}. {why}")

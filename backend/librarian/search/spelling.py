@@ -103,7 +103,11 @@ class QueryNormalizer:
                 forms.append(QueryForm(text, "", FLAGS))
         if query.excludes_alone:
             forms.append(QueryForm(_EXCLUDING.sub("", asked.text), "", EXCLUSIONS))
-        others = {} if query.common else self._forms.of(query.wanted, query.language, languages)
+        held = self._lexical.frequencies(query.terms)
+        others: dict[str, tuple[str, ...]] = {}
+        if not query.common:
+            complete = len(held) == len(query.terms)
+            others = self._forms.of(query.wanted, query.language, languages, held=complete)
         is_sender = senders(asked, columns)
         text, words = self.corrected(query, languages, texts, lambda word: word.lower() in others or is_sender(word))
         if words:

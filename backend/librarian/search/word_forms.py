@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # the command line reads this page without numpy
 COMPOUNDING = frozenset({"de", "nl", "sv", "da", "no", "nb", "nn", "is", "fi", "et", "hu", "lb", "af"})
 WORDS, FORMS = 8, 5  #: words of a query that are looked at, and forms that each may have
 _FEW = 4  #: words of a query from which on compounds are looked for of those alone that the library doesn't hold
-_VOCABULARY = 300_000  #: most frequent indexed words that are looked through
+_TERMS = 300_000  #: most frequent indexed words that are looked through
 _SHORTEST, _REST, _LONG = 4, 3, 5  #: letters of a part, of the rest of its compound, and of a part inside or a stem
 _LONG_WORD = "bankbank"  #: a word's stem may be another one where it ends a long word
 _WORD = re.compile(r"[^\W\d_]{2,40}(?:\*|(?![\w*]))")
@@ -31,17 +31,22 @@ _LINKS = ("", "s", "es", "n", "en", "e", "er")  #: letters between the parts of 
 _SPELT = (("ä", "ae"), ("ö", "oe"), ("ø", "oe"), ("ü", "ue"), ("å", "aa"))
 
 
+_OTHERWISE = re.compile(r"\*|ae|oe|ue|aa|[äöøüå]", re.IGNORECASE)  #: what may be spelt in another way
+
+
 class WordForms:
     """Finds the forms of words in one library. Safe to use from several threads."""
 
     def __init__(self, analyzer: StandardAnalyzer, lexical: KeywordIndex) -> None:
         self._analyzer = analyzer
         self._lexical = lexical
-        self._vocabulary = lru_cache(1)(lambda generation: self._read_vocabulary())
+        self._terms = lru_cache(1)(lambda generation: self._read_terms())
 
-    def of(self, text: str, language: str, languages: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    def of(self, text: str, language: str, languages: Sequence[str], *, held: bool) -> dict[str, tuple[str, ...]]:
         """Words of a query in that language, in lower case, with indexed words that are forms of them; `languages` are
-        the library's."""
+        the library's. `held`: it holds all of the words."""
+        if held and language not in COMPOUNDING and not _OTHERWISE.search(text):
+            return {}
         languages = languages or ("",)
         found: dict[str, tuple[str, ...]] = {}
         matches = list(_WORD.finditer(text))[:WORDS]
@@ -60,15 +65,15 @@ class WordForms:
 
     def _spelt(self, word: str, languages: Sequence[str]) -> list[str]:
         """Indexed stems of a word with its umlauts spelt in the other way."""
-        variants = {word.replace(*pair) for pair in _SPELT} | {word.replace(two, one) for one, two in _SPELT}
+        spellings = {word.replace(*pair) for pair in _SPELT} | {word.replace(two, one) for one, two in _SPELT}
         plain = whole = word
         for letter, two in _SPELT:
             plain, whole = plain.replace(letter, two), whole.replace(two, letter)
         stems = {
             token
-            for variant in variants.union((plain, whole)) - {word}
+            for spelling in spellings.union((plain, whole)) - {word}
             for language in languages
-            for token in self._analyzer.tokens(variant, language)
+            for token in self._analyzer.tokens(spelling, language)
         }
         return sorted(self._lexical.frequencies(stems)) if stems else []
 
@@ -103,14 +108,14 @@ class WordForms:
         return not has_dictionary or any(len(one) > 1 and self._analyzer.is_word(one, languages) for one in known)
 
     def _holding(self, part: str) -> Iterator[str]:
-        words = self._vocabulary(self._lexical.generation)
+        words = self._terms(self._lexical.generation)
         at = words.find(part)
         while at >= 0:
             end = words.index("\n", at)
             yield words[words.rindex("\n", 0, at) + 1 : end]
             at = words.find(part, end)
 
-    def _read_vocabulary(self) -> str:
+    def _read_terms(self) -> str:
         """Indexed words, most frequent first, each between line breaks."""
-        words = (word for word in self._lexical.terms("", _VOCABULARY) if len(word) > _SHORTEST and word.isalpha())
+        words = (word for word in self._lexical.terms("", _TERMS) if len(word) > _SHORTEST and word.isalpha())
         return "\n".join(("", *words, ""))

@@ -45,21 +45,21 @@ def own_names(file_path: str, title: str = "") -> frozenset[str]:
     return frozenset(names | {f"=title:{words}"} if (words := _title_words(title)) else names)
 
 
-def names_asked(question: str) -> frozenset[str]:
-    """Those of `own_names` that a question is as a whole; none of a long one.
+def names_asked(question: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Those of `own_names` that a question may be as a whole, of titles and of files; none of a long one.
 
-    >>> sorted(names_asked("`/srv/setup.md:10`?"))
-    ['=file:srv/setup.md', '=path:setup.md', '=path:srv/setup.md', '=title:srv setup md 10']
+    >>> [sorted(names) for names in names_asked("`/srv/setup.md:10`?")]
+    [['=title:srv setup md 10'], ['=file:srv/setup.md', '=path:setup.md', '=path:srv/setup.md']]
     """
     asked = caseless(question.strip(_AROUND))
     if len(asked) > _LONGEST:
-        return frozenset()
+        return frozenset(), frozenset()
     path = asked.removeprefix(SCHEME).rstrip("?!,;:").strip(_AROUND)
     path = unquote(_BEHIND.sub("", path)).replace("\\", "/").removeprefix("./").strip("/")
     parts = path.split("/")
     places = {"/".join(parts[start:]) for start in range(len(parts))}
     names = {f"=file:{path}", *(f"=path:{place}" for place in places)} if path else set[str]()
-    return frozenset(names | {f"=title:{words}"} if (words := _title_words(asked)) else names)
+    return frozenset({f"=title:{words}"} if (words := _title_words(asked)) else ()), frozenset(names)
 
 
 def _title_words(title: str) -> str:

@@ -1,4 +1,4 @@
-"""A short question that a mail quotes and answers below is found, in its own words; history alone isn't made findable."""
+"""A short question that a mail quotes and answers below is found in its own words; history alone is not."""
 
 from __future__ import annotations
 

@@ -159,8 +159,7 @@ def _classified_runs(
         if answered_between or (words_below and not introduced):
             if introduced:
                 spans.append(_Span(span.start, after_header, ATTRIBUTION, span.column))
-            if len(_WORD.findall("\n".join(lines[after_header : span.end]))) >= _SHORTEST:  # else the mail's own words
-                spans.append(_Span(after_header, span.end, INLINE_QUOTE))
+            spans.append(_Span(after_header, span.end, INLINE_QUOTE))
         else:
             spans += _introduced(QuoteHeader("attribution", span.start, after_header, span.column), span.end)
     return spans
@@ -344,12 +343,23 @@ def quoted_blocks(document: Document) -> Iterator[Document]:
         if span.reason not in QUOTED:
             continue
         for start, end in _runs(text, span):
-            if len(_WORD.findall(text, start, end)) < _SHORTEST and not _is_answered(document, span):
+            short = len(_WORD.findall(text, start, end)) < _SHORTEST
+            if short and (span.reason == INLINE_QUOTE or not _is_answered(document, span)):
                 continue
             # Whole lines without the breaks beside the block: what is shorter than a line would stay in a passage.
             rest = (Excluded(0, start - 1, "elsewhere"), Excluded(end + 1, len(text), "elsewhere"))
             inside = blocks[bisect_right(ends, start) : bisect_left(starts, end)]
             yield replace(document, blocks=inside, headings=(), excluded=tuple(x for x in rest if x.end > x.start))
+
+
+def not_indexed(document: Document) -> list[Excluded]:
+    """The excluded spans but short quotes between answers: these are found with the mail's own words."""
+    text = document.text
+    return [
+        span
+        for span in document.excluded
+        if span.reason != INLINE_QUOTE or len(_WORD.findall(text, span.start, span.end)) >= _SHORTEST
+    ]
 
 
 def _is_answered(document: Document, span: Excluded) -> bool:
