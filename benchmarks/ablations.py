@@ -11,9 +11,11 @@ many of the exact fifty nearest the graph finds, and what it takes to build and 
 from __future__ import annotations
 
 import argparse
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -25,13 +27,16 @@ from judged_sets import UNADAPTED, JudgedSet, engine_of, opened, ranked, weights
 from librarian.bootstrap import embedder_of
 from librarian.documents.dependencies import Dependencies
 from librarian.evaluation.evaluate import ndcg, recall
-from librarian.models import Candidate, Filters, Query
-from librarian.search import candidates, ranking
-from librarian.search.candidates import Candidates
+from librarian.models import AnalyzedQuery, Candidate, Filters, Query
+from librarian.search import candidates, engine, ranking, retrievers
+from librarian.search.candidates import Candidates, RequiredIdentifiers
 from librarian.search.engine import SearchOptions
 from librarian.search.ranker import GIVEN, LinearRanker
 from librarian.search.router import QueryRouter
+from librarian.search.spelling import QueryNormalizer
+from librarian.search.word_forms import WordForms
 from librarian.settings import Settings
+from librarian.storage import keyword_schema
 from librarian.storage.embedding_cache import SqliteEmbeddingCache
 from librarian.storage.keyword_index import TantivyIndex
 from librarian.storage.keyword_schema import FieldWeights
@@ -56,6 +61,42 @@ NAMES_OF_MANY = "… with identifiers of many pages first"  #: whatever else the
 
 SHORT = 3  #: words of a short question
 LINKS = {"… without links": 0.0, "… with links at twice their weight": 2 * GIVEN["in_links"]}
+
+_analyzed = StandardAnalyzer.query
+
+
+def _without_field(name: str) -> AbstractContextManager[object]:
+    """Questions analysed without one of the fields of `AnalyzedQuery`."""
+
+    def query(words: StandardAnalyzer, text: str, languages: Sequence[str] = ()) -> AnalyzedQuery:
+        return replace(_analyzed(words, text, languages), **{name: ()})  # type: ignore[arg-type]
+
+    return patch.object(StandardAnalyzer, "query", query)
+
+
+def _required(names: bool) -> AbstractContextManager[object]:
+    """All identifiers of a question required in whatever it says, or none."""
+    return patch.object(
+        engine, "required_identifiers", lambda query, _: RequiredIdentifiers(query.identifiers if names else ())
+    )
+
+
+#: Each rule of reading a question, by what is measured without it.
+RULES: dict[str, Callable[[], AbstractContextManager[object]]] = {
+    "all rules": nullcontext,
+    "words said twice count once": lambda: _without_field("repeated"),
+    "other languages' stems count in full": lambda: _without_field("other_stems"),
+    "hyphenated words count as wholes in full": lambda: patch.object(keyword_schema, "_WHOLE", 1.0),
+    "a minus always excludes": lambda: patch.object(QueryNormalizer, "_without_flags", lambda _, text, *rest: text),
+    "quotes always demand": lambda: patch.multiple(retrievers, QUOTING_SENTENCE=10**6, QUOTING_PARAGRAPH=10**6),
+    "changelogs like other pages": lambda: patch.object(candidates, "asks_what_changed", lambda text: True),
+    "identifiers come first in all sentences": lambda: _required(True),
+    "identifiers never come first": lambda: _required(False),
+    "hyphenated words are identifiers in sentences": lambda: patch.object(candidates, "_HYPHENATED", re.compile("$.")),
+    "sentences weighed as other questions": lambda: patch.object(candidates, "SENTENCE", range(0)),
+    "misspelt words stay": lambda: patch.object(QueryNormalizer, "corrected", lambda _, query, *rest: (query.text, ())),
+    "no other forms of words": lambda: patch.object(WordForms, "of", lambda *rest, **given: {}),
+}
 
 Row = dict[str, float]  #: choice → mean over the set's questions
 
@@ -157,6 +198,18 @@ def measured(one: JudgedSet, work: Path, weights: Mapping[str, float]) -> tuple[
     return tuple({name: float(np.mean(own)) for name, own in rows.items()} for rows in (found, spread))  # type: ignore[return-value]
 
 
+def rules(one: JudgedSet, work: Path, weights: Mapping[str, float], mode: str) -> Row:
+    """nDCG@10 of a mode without each rule of reading a question."""
+    found: Row = {}
+    with opened(one, work, **UNADAPTED) as parts:
+        engine_of(parts).use(ranker=LinearRanker(weights))
+        for name, without_rule in RULES.items():
+            with without_rule():
+                own = [ndcg(ranked(parts, question.text, mode), question.grades) for question in one.questions()]
+            found[name] = float(np.mean(own))
+    return found
+
+
 def profiles(one: JudgedSet, work: Path) -> list[str]:
     """Rows of the vector store's profiles: recall among the nearest, seconds to build, milliseconds of a question."""
     rows = []
@@ -220,11 +273,17 @@ def main() -> None:
         metavar=("NAME", "INCLUDE"),
         help="only the vector store's profiles: in this part of the first set's folder (glob pattern or *)",
     )
+    parser.add_argument("--rules", action="store_true", help="only what each rule of reading a question is worth")
     parser.add_argument("--threshold", type=float, help="only what this search.similarity_threshold would drop")
     given = parser.parse_args()
     sets = [JudgedSet.of(row) for row in given.set]
     if given.threshold is not None:
         print("\n".join(dropped(one, given.work, given.threshold) for one in sets))
+        return
+    if given.rules:
+        for mode in ("keyword", "hybrid"):
+            every = {one.name: rules(one, given.work, weights_without(one.name, given.work), mode) for one in sets}
+            print(table(every, f"nDCG@10, {mode}"))
         return
     if given.profiles:
         name, pattern = given.profiles

@@ -396,8 +396,7 @@ class AnalyzedQuery:
     excluded_phrases: tuple[tuple[str, ...], ...] = field(default=(), kw_only=True)  #: stems, not in this order
     words: tuple[str, ...] = ()  #: all words, lower case, stop words included
     repeated: tuple[tuple[str, int], ...] = ()  #: terms that the question says more than once, and how often
-    asked: str = ""  #: the text without greetings and the like around it
-    wanted: str = ""  #: the same without what it excludes
+    wanted: str = ""  #: the text without what it excludes
     excludes_alone: bool = False  #: it has nothing but `-words`, which were taken as words then
     common: bool = False  #: it holds stop words alone, which `terms` then are
     language: str = ""  #: ISO 639-1, the library's first where the question doesn't tell its own

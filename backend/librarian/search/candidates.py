@@ -24,8 +24,6 @@ SENTENCE = range(4, 11)
 NO_IDS = np.empty(0, dtype=np.int64)
 OFF = Ranking("", (), (), (), "off", "not part of this mode")
 
-#: Names told apart by a small number, `v2` or `nginx1`: questions hold them as examples.
-_NUMBERED = re.compile(r"v?\d+|[a-z]+\d{1,2}")
 _HYPHENATED = re.compile(r"[a-z]+(?:-[a-z]+)+")  #: a name or English: the shape doesn't tell
 #: Content words beside the identifiers from which on a query is a sentence about them rather than a look-up.
 LOOK_UP = 3
@@ -44,7 +42,7 @@ def required_identifiers(query: AnalyzedQuery, analyzer: StandardAnalyzer) -> Re
     """The query's identifiers that a hit must hold to come first: all, or in a sentence those that are quoted or set as
     code; where none is, those shaped like code if few documents hold them."""
     text = query.text
-    names = tuple(name for name in query.identifiers if not (_NUMBERED.fullmatch(name) and name in text))
+    names = query.identifiers
     if not names:
         return RequiredIdentifiers()
     every = "|".join(map(re.escape, sorted(query.identifiers, key=len, reverse=True)))

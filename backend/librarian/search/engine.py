@@ -782,7 +782,7 @@ class HybridSearchEngine:
     ) -> VectorResult:
         started = time.perf_counter()
         # A vector knows no "not": the word after the minus would draw in what is to be left out.
-        text = analyzed.asked if mode == "semantic" else analyzed.wanted
+        text = analyzed.text if mode == "semantic" else analyzed.wanted
         adapted = query.filters.kind != "email"  # the adapter learns nothing from mails
         try:
             vector = self._semantic.query(text, adapted=adapted, embedded=embedded)

@@ -169,7 +169,7 @@ class MissingWords:
         return missing
 
     def _words(self, query: AnalyzedQuery, languages: Sequence[str]) -> list[_Word]:
-        text = query.wanted or query.asked or query.text
+        text = query.wanted or query.text
         terms = {*query.terms, *query.identifiers}
         spans: dict[tuple[int, int], set[str]] = {}
         for language in languages:

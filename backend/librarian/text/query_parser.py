@@ -19,28 +19,6 @@ from .tokens import COMPOUND, is_named
 if TYPE_CHECKING:
     from .analyzer import StandardAnalyzer
 
-#: Greetings and politeness around a question.
-_OPENING = re.compile(
-    r"""\s*+(?:
-        (?:hi|hello|hey|dear|good\ (?:morning|afternoon|evening))(?:\ (?:there|all|everyone|team))?
-        (?=[,!.:])(?!\W*world)
-      | (?:please\ )?(?:can|could|would)\ (?:you|some\ ?one|any\ ?one)\ (?:please\ )?(?:tell|show|explain|describe|help)
-        (?:\ to)?(?:\ me|\ us)?(?:\ (?:know|understand|with|about))?
-      | (?:please\ )?(?:tell|show|explain)(?:\ to)?\ (?:me|us)(?:\ about)?
-      | please
-      | i(?:\ want|\ need|\ would\ like|['’]d\ like)\ to\ (?:know|understand|learn|find\ out)(?:\ about)?
-      | (?:do\ you|does\ any(?:one|body))\ know(?:\ about)?
-      | (?:search|look\ in|find(?:\ in)?)(?:\ the)?\ (?:docs|documentation|manual)(?:\ (?:for|about|on)|(?=:))
-    )(?!\w)[\s,!.:;-]*""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_CLOSING = re.compile(
-    r"(?<=[.?!,;\n])\s*(?:(?:many )?thanks(?: in advance)?|thank you(?: very much)?|please help(?: me)?"
-    r"|any help(?: (?:is|would be))?(?: much)? appreciated)[\s!.?,]*\Z",
-    re.IGNORECASE,
-)
-_LAST = 120  #: characters at the end in which a closing is looked for
-
 _HYPHENATED = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
 _LONGEST = 10_000  #: characters; requests are refused for questions far below that
 #: A quoted phrase, also behind a minus, or a minus before a word of at least two letters: `-alpha`, neither `--alpha`,
@@ -52,22 +30,6 @@ _OPERATOR = re.compile(
 _NOT = re.compile(r"(?<=\s)NOT\s+(?=[\w\"“])")  #: as other search engines write a minus
 
 
-def strip_greetings(text: str) -> str:
-    """What a question asks; the text as it is where that would be nothing.
-
-    >>> strip_greetings("Hi! Could you please tell me how pods restart? Thanks in advance!")
-    'how pods restart?'
-    >>> strip_greetings("Search the documentation for: retries"), strip_greetings("please help")
-    ('retries', 'help')
-    """
-    asked = text
-    while (opening := _OPENING.match(asked)) and asked[opening.end() :].strip():
-        asked = asked[opening.end() :]
-    while closing := _CLOSING.search(asked, max(0, len(asked) - _LAST)):
-        asked = asked[: closing.start()].rstrip()
-    return asked if any(map(str.isalnum, asked)) else text
-
-
 def analyze(words: StandardAnalyzer, text: str, languages: Sequence[str]) -> AnalyzedQuery:
     """A question for a library in `languages`, the most frequent first; English where none is given.
 
@@ -76,9 +38,7 @@ def analyze(words: StandardAnalyzer, text: str, languages: Sequence[str]) -> Ana
     question that only excludes is read as plain text.
     """
     asked = tuple(dict.fromkeys(language or "en" for language in languages)) or ("en",)
-    question = strip_greetings(text)
-    if not question.isupper():
-        question = _NOT.sub("-", question)
+    question = text if text.isupper() else _NOT.sub("-", text)
     body = question[:_LONGEST]
     detected = detection.detect(body, needed=1.0, alone=True)
     if detected != asked[0]:  # one word of another language is likelier one of the library's own: "pod state"
@@ -116,7 +76,6 @@ def analyze(words: StandardAnalyzer, text: str, languages: Sequence[str]) -> Ana
         excluded_phrases=tuple(dict.fromkeys(excluded_phrases)),
         words=tuple(filter(None, (normal(found.group()).strip("_") for found in COMPOUND.finditer(text[:_LONGEST])))),
         repeated=tuple((term, count) for term, count in counts.items() if count > 1),
-        asked=question,
         wanted=wanted,
         excludes_alone=excludes_alone,
         common=bool(terms) and not distinctive,

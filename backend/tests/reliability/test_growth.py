@@ -15,7 +15,6 @@ from librarian.parsing.reader import ARCHIVES, PARSERS
 from librarian.search.mail_query import without_operators
 from librarian.search.router import QueryRouter
 from librarian.text.analyzer import StandardAnalyzer
-from librarian.text.query_parser import strip_greetings
 from librarian.text.sanitizing import without_hidden
 from tests.reliability.repeats import PATTERNS, PLACES, file_of
 
@@ -111,7 +110,7 @@ def test_understanding_a_question_takes_time_in_proportion_to_its_length() -> No
                 words, _ = without_operators(text, {})
             except CallerError:
                 words = text
-            router.judge(analyzer.query(strip_greetings(without_hidden(words)), ["en", "de"]))
+            router.judge(analyzer.query(without_hidden(words), ["en", "de"]))
 
         return understand
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from librarian.models import WINDOWS_PER_CHUNK, Hit, Mode, Query
+from librarian.search.engine import SearchOptions
 
 from .library import Library
 
@@ -36,12 +37,13 @@ def test_the_keyword_order_stays_until_90_percent_are_embedded(shelve: Callable[
     with library.catalog.read() as reader:
         chunks = reader.count().chunks
     query = Query(QUESTION, mode=mode, hypothetical_answer="The token is rotated." if mode == "hyde" else None)
-    few = library.engine(embedded=lambda _: chunks - 2).search(query)  # 11 of 13
+    options = SearchOptions(reranker="none")
+    few = library.engine(embedded=lambda _: chunks - 2, options=options).search(query)  # 11 of 13
     words = library.engine().search(Query(QUESTION, mode="keyword", max_results=20))
     shown = [hit.candidate.doc_id for hit in few.hits]
     assert shown == [hit.candidate.doc_id for hit in words.hits][: len(shown)]
     assert "keyword_scaled" not in sources(few.hits[0])
-    complete = library.engine(embedded=lambda _: chunks).search(query)
+    complete = library.engine(embedded=lambda _: chunks, options=options).search(query)
     assert "keyword_scaled" in sources(complete.hits[0])
 
 
