@@ -538,6 +538,18 @@ class SearchOutcome:
 # -- progress and state --------------------------------------------------------------------------------------------
 
 
+ESTIMATES_FROM_S = 3.0
+
+
+def time_left(done: int, total: int, elapsed_s: float) -> float | None:
+    """Seconds of work left at the present rate; None in the first seconds, in which rates say little.
+
+    >>> time_left(1, 4, 10.0), time_left(1, 4, 0.1)
+    (30.0, None)
+    """
+    return (total - done) * elapsed_s / done if done and elapsed_s >= ESTIMATES_FROM_S else None
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far the indexer is. Rates are per second over the current run."""

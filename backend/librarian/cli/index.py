@@ -171,7 +171,13 @@ def bench(
     wanted = _comma_separated(modes)
     if not wanted:
         raise CallerError("--modes is empty.", hint="Name at least one, for example keyword,hybrid.")
-    questions = _questions(queries) if queries else USUAL_QUESTIONS
+    questions: Sequence[str] = USUAL_QUESTIONS
+    if queries:
+        from ..evaluation.evaluate import numbered_lines
+
+        questions = tuple(line.strip() for _, line in numbered_lines(queries))
+        if not questions:
+            raise CallerError(f"{queries} holds no question.", hint="Write one a line, or leave --queries out.")
     notes = [f"{len(questions)} questions, {rounds} rounds each"]
     found = {mode: _times(target, mode, rounds, questions, llm, notes) for mode in wanted}
     if not llm and not _PLAIN.issuperset(wanted) and target.ask("get_index_status")["llm"]["enabled"]:
@@ -204,18 +210,6 @@ def _times(
         for place, column in (("inside", 1), ("outside", 0))
         for name, share in (("p50", 0.5), ("p95", 0.95))
     }
-
-
-def _questions(path: Path) -> list[str]:
-    """The questions of a file, one a line. Raises `CallerError` if it can't be read or holds none."""
-    try:
-        questions = [line.strip() for line in path.read_text("utf-8-sig").split("\n") if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise CallerError(f"Can't read {path}: {reason}.", hint="Give a text file in UTF-8 as --queries.") from error
-    if not questions:
-        raise CallerError(f"{path} holds no question.", hint="Write one a line, or leave --queries out.")
-    return questions
 
 
 @app.command(example="librarian gaps --limit 20", panel=MEASURE)

@@ -44,8 +44,11 @@ class Page:
         """Whether a terminal is there, and styles are wanted."""
         return self._rich is not None
 
-    def line(self, *parts: str | tuple[str, str], indent: int = 0) -> None:
-        """One line of parts; a part may be (text, style). Line breaks in a part are replaced."""
+    def line(self, *parts: str | tuple[str, str], indent: int = 0, hang: int = 0) -> None:
+        """One line of parts; a part may be (text, style). Line breaks in a part are replaced.
+
+        `hang`: on a terminal, the further indentation of the lines that a long one is wrapped into.
+        """
         styled = ((part, "") if isinstance(part, str) else part for part in parts)
         pairs = [(_BREAKS.sub("\ufffd", visible(text)), style) for text, style in styled]
         if self._rich is None:
@@ -53,7 +56,7 @@ class Page:
             return
         from rich.text import Text
 
-        self._wrapped(Text.assemble(*pairs), indent)
+        self._wrapped(Text.assemble(*pairs), indent, hang)
 
     def passage(
         self, text: str, highlights: Sequence[tuple[int, int]] = (), *, indent: int = 3, markdown: bool = False
@@ -80,10 +83,10 @@ class Page:
                 styled.stylize("bold yellow", start, end)
         self._wrapped(styled, indent)
 
-    def _wrapped(self, text: Any, indent: int) -> None:
-        for line in text.wrap(self._rich, self._rich.width - indent):
+    def _wrapped(self, text: Any, indent: int, hang: int = 0) -> None:
+        for number, line in enumerate(text.wrap(self._rich, self._rich.width - indent - hang)):
             line.rstrip()
-            line.pad_left(indent)
+            line.pad_left(indent + hang * (number > 0))
             self._rich.print(line)
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -192,7 +192,8 @@ def analysis(page: Page, answer: Answer) -> None:
         page.line(f"- {reason}", indent=3)
     missing = answer.get("why_not")
     if missing:
-        page.line((f"{missing['file_path']}: {missing['stage']}. ", "bold"), missing["explanation"])
+        explanation = in_own_words(missing["explanation"])
+        page.line((f"{missing['file_path']}: {missing['stage'].replace('_', ' ')}. ", "bold"), explanation)
         for one in missing.get("retrievers") or ():
             place = f"rank {one['rank']}" if one["rank"] else "no rank"
             page.line(f"{one['retriever']}: {place}{', ' + one['reason'] if one.get('reason') else ''}", indent=3)
@@ -325,6 +326,6 @@ def findings(page: Page, answer: Answer) -> None:
     """What `doctor` looked at, with the remedy of what is not in order."""
     styles = {"ok": "green", "note": "yellow", "wrong": "bold red"}
     for one in answer["findings"]:
-        page.line((f"{one['outcome']:<6}", styles[one["outcome"]]), f"{one['what']:<10} {one['detail']}")
+        page.line((f"{one['outcome']:<6}", styles[one["outcome"]]), f"{one['what']:<10} {one['detail']}", hang=17)
         if one["remedy"] and one["outcome"] != "ok":
             page.line(one["remedy"], indent=17)

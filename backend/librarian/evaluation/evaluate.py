@@ -62,13 +62,10 @@ def read(queries: Path, qrels: Path) -> Judgments:
             f"No question of {queries.name} has a relevant file in {qrels.name}.",
             hint="The first column of the one must be the _id of the other.",
         )
+    unfit = set(answered) - {question.query_id for question in rated}
     left_out = (
         (queries, f"without a relevant file in {qrels.name}", texts.keys() - set(answered)),
-        (
-            queries,
-            f"empty or longer than {MAX_QUERY_LENGTH:,} characters",
-            set(answered) - {question.query_id for question in rated},
-        ),
+        (queries, f"empty or longer than {MAX_QUERY_LENGTH:,} characters", unfit),
         (qrels, f"not in {queries.name}", grades.keys() - texts.keys()),
     )
     notes = [
@@ -80,24 +77,19 @@ def read(queries: Path, qrels: Path) -> Judgments:
 def _texts(queries: Path) -> dict[str, str]:
     """Each question's text by its id."""
     texts: dict[str, str] = {}
-    for number, line in _lines(queries):
+    for number, line in numbered_lines(queries):
         try:
             row = json.loads(line)
             query_id, text = row["_id"], row["text"]
             if not isinstance(text, str) or not isinstance(query_id, str | int):
                 raise TypeError("the text isn't text" if isinstance(query_id, str | int) else "the _id isn't text")
         except (ValueError, KeyError, TypeError) as error:
-            reason = f"it has no {error}" if isinstance(error, KeyError) else error
-            raise CallerError(
-                f"{queries.name}, line {number}: not a question ({reason}).",
-                hint='Each line is like {"_id": "q1", "text": "how do I …"}.',
-            ) from error
+            reason = f"not a question ({f'it has no {error}' if isinstance(error, KeyError) else error})"
+            raise _wrong(queries, number, reason, 'Each line is like {"_id": "q1", "text": "how do I …"}.') from error
         query_id = str(query_id).strip()
         if query_id in texts:
-            raise CallerError(
-                f"{queries.name}, line {number}: the _id {query_id!r} is an earlier question's.",
-                hint="Give every question an _id of its own.",
-            )
+            reason = f"the _id {query_id!r} is an earlier question's"
+            raise _wrong(queries, number, reason, "Give every question an _id of its own.")
         texts[query_id] = text
     return texts
 
@@ -106,7 +98,7 @@ def _grades(qrels: Path, asked: Collection[str]) -> dict[str, dict[str, int]]:
     """Grades by question and file path. A first line without a grade is a header, unless it begins with a question's
     id."""
     grades: dict[str, dict[str, int]] = {}
-    for number, line in _lines(qrels):
+    for number, line in numbered_lines(qrels):
         parts = [part.strip() for part in line.split("\t")]
         if number == 1 and len(parts) == 3 and parts[0] not in asked and not _NUMBER.match(parts[2]):
             continue
@@ -114,25 +106,25 @@ def _grades(qrels: Path, asked: Collection[str]) -> dict[str, dict[str, int]]:
             query_id, file_path, grade = parts
             found = int(_WHOLE.sub("", grade))
         except ValueError as error:
-            raise CallerError(
-                f"{qrels.name}, line {number}: {line!r} is not a judgment.",
-                hint="Each line is query<TAB>file_path<TAB>grade, the grade a whole number.",
-            ) from error
+            hint = "Each line is query<TAB>file_path<TAB>grade, the grade a whole number."
+            raise _wrong(qrels, number, f"{line!r} is not a judgment", hint) from error
         if grades.setdefault(query_id, {}).setdefault(file_path, found) != found:
-            raise CallerError(
-                f"{qrels.name}, line {number}: {file_path!r} has another grade for {query_id!r} in an earlier line.",
-                hint="Keep one of the two.",
-            )
+            reason = f"{file_path!r} has another grade for {query_id!r} in an earlier line"
+            raise _wrong(qrels, number, reason, "Keep one of the two.")
     return grades
 
 
-def _lines(path: Path) -> list[tuple[int, str]]:
+def _wrong(file: Path, number: int, reason: str, hint: str) -> CallerError:
+    return CallerError(f"{file.name}, line {number}: {reason}.", hint=hint)
+
+
+def numbered_lines(path: Path) -> list[tuple[int, str]]:
+    """The lines of a file that aren't blank. Raises `CallerError` if it can't be read."""
     try:
         text = path.read_text("utf-8-sig")
-    except OSError as error:
-        raise CallerError(f"Can't read {path}: {error.strerror}.", hint="Check the path.") from error
-    except UnicodeDecodeError as error:
-        raise CallerError(f"Can't read {path}: {error}.", hint="Write it as UTF-8 text.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise CallerError(f"Can't read {path}: {reason}.", hint="Give a text file in UTF-8.") from error
     return [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
 
 
@@ -345,9 +337,10 @@ def evaluate(questions: Sequence[RatedQuery], search: Search, modes: Sequence[st
                 values[name].append(measure(ranked, question.grades))
         first = reports[0].per_query if reports else None
         measures = {name: _measured(own, first[name] if first else None) for name, own in values.items()}
-        times = percentile(took, 0.5), percentile(took, 0.95)
         per_query = {name: tuple(own) for name, own in values.items()}
-        reports.append(ModeReport(mode, len(questions), measures, *times, per_query))
+        reports.append(
+            ModeReport(mode, len(questions), measures, percentile(took, 0.5), percentile(took, 0.95), per_query)
+        )
     return reports
 
 

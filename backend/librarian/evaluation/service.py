@@ -12,7 +12,7 @@ from .. import schemas
 from ..errors import CallerError
 from ..files.paths import name_of
 from ..library import Librarian
-from ..models import Deadline, Document
+from ..models import Deadline
 from ..search.candidates import OFF
 from ..storage.base import Catalog
 from ..tuning import own_questions
@@ -78,8 +78,8 @@ class EvaluationService:
         if not asked:
             raise CallerError("modes is empty.", hint="Name at least one, for example keyword,hybrid.")
         questions = self._own() if own else []
-        by_itself = Judgments([one.rated for one in questions], [self._about(questions)])
-        given = by_itself if own else self._read(queries, qrels)
+        rated = [one.rated for one in questions]
+        given = Judgments(rated, [self._about(questions)]) if own else self._read(queries, qrels)
         mails, notes = self._answers(given.questions)
         own_by_text = {question.rated.text: question for question in questions}
         shortfalls: Counter[str] = Counter()
@@ -147,9 +147,8 @@ class EvaluationService:
         mixed = [text for text, paths in answers.items() if paths & mails and text not in of_mails]
         notes = []
         if missing:
-            notes.append(
-                f"{len(missing)} of {len(wanted)} relevant files aren't in the index, for example {missing[0]!r}"
-            )
+            counts = f"{len(missing)} of {len(wanted)}"
+            notes.append(f"{counts} relevant files aren't in the index, for example {missing[0]!r}")
         if of_mails:
             notes.append(f"asked of the mails, since mails alone answer them: {len(of_mails)} questions")
         if mixed:
@@ -158,7 +157,7 @@ class EvaluationService:
 
     def _own(self) -> list[OwnQuestion]:
         """Link texts, and headings where there are few of them. Raises `CallerError` where there are neither."""
-        documents = self._documents()
+        documents = own_questions.documents_of(self._catalog, mails=True)
         questions = own_questions.sample(self._untaught(own_questions.of_links(documents)), QUESTIONS_AT_MOST)
         if len(questions) < FEWEST_LINKS:
             asked = {question.rated.text.lower() for question in questions}
@@ -179,8 +178,3 @@ class EvaluationService:
 
     def _untaught(self, own: list[OwnQuestion]) -> list[OwnQuestion]:
         return own_questions.untaught(own) if self._adapted() else own
-
-    def _documents(self) -> list[Document]:
-        with self._catalog.read() as reader:
-            ids = [stored.doc_id for stored in reader.iter_documents()]
-            return [stored.document for stored in reader.documents(ids, text=True).values()]

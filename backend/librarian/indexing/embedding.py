@@ -115,6 +115,7 @@ class Rate:
     done: int = 0
     total: int = 0
     per_s: float = 0.0
+    elapsed_s: float = 0.0
 
 
 class Filling:
@@ -234,7 +235,8 @@ class Filling:
         with self._writing:
             self._vector_sync.put(model, hashes, vectors, doc_of)
         self._rate.done += len(chunk_ids)
-        self._rate.per_s = self._rate.done / max(time.monotonic() - self._started, 1e-3)
+        self._rate.elapsed_s = max(time.monotonic() - self._started, 1e-3)
+        self._rate.per_s = self._rate.done / self._rate.elapsed_s
         self._progress(self._rate)
 
     # -- in the children -------------------------------------------------------------------------------------------

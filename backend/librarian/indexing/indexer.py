@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from ..embeddings.base import Embedder
 from ..errors import SetupError, SourceError, Unavailable
-from ..models import IndexReport, Progress
+from ..models import IndexReport, Progress, time_left
 from ..parsing.base import Reader
 from ..storage.base import Catalog, EmbeddingCache, KeywordIndex
 from ..vector_stores.base import VectorStore
@@ -410,7 +410,7 @@ class FileIndexer:
         text, rate = self._text_progress, self._rate
         if not self._embedding:
             return text
-        left = (rate.total - rate.done) / rate.per_s if rate.per_s else None
+        left = time_left(rate.done, rate.total, rate.elapsed_s)
         return replace(
             text,
             phase="embedding" if text.phase == "idle" else text.phase,

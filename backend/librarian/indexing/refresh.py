@@ -22,7 +22,7 @@ from ..embeddings.base import Embedder
 from ..errors import SourceError
 from ..files.paths import Paths, name_of, spelling_of, state_of
 from ..files.safe_open import is_unchanged
-from ..models import OUTDATED, Failure, Included, IndexReport, Progress, ReadResult, SourceFile
+from ..models import OUTDATED, Failure, Included, IndexReport, Progress, ReadResult, SourceFile, time_left
 from ..parsing.base import Reader
 from ..storage.base import Catalog
 from .changes import FolderDiff, compare, deleted_paths
@@ -268,8 +268,9 @@ class Refresh:
         total = len(diff.to_read)
         started = time.monotonic()
         for done, (source, outcome) in enumerate(self._outcomes(diff.to_read), start=1):
-            rate = done / max(time.monotonic() - started, 1e-3)
-            self.progress(Progress("reading", done, total, files_per_s=rate, eta_s=(total - done) / rate))
+            elapsed = max(time.monotonic() - started, 1e-3)
+            eta = time_left(done, total, elapsed)
+            self.progress(Progress("reading", done, total, files_per_s=done / elapsed, eta_s=eta))
             old = known.get(source.file_path)
             if isinstance(outcome, ReadResult):
                 result = as_read(source, outcome)

@@ -1,51 +1,135 @@
-"""Learns from a library again in the background, whenever the library has changed enough."""
+"""Trainings that a library repeats in the background, whenever it has changed enough."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from ..errors import LibrarianError
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ..errors import LibrarianError, Unavailable
+from ..search.engine import HybridSearchEngine
+from ..storage.base import Catalog
+from .own_questions import is_another
 
 logger = logging.getLogger(__name__)
 
-WAIT_S = 5.0
+WAIT_S = 5.0  #: between two looks at a library that isn't complete
 LONGEST_S = 320.0  #: between two tries of what fails again and again
 
 
-class Training(Protocol):
-    """Something that is learned from the library, and kept in its catalog."""
+class Record(BaseModel):
+    """What was learned from a library, as its catalog keeps it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    fingerprint: str = ""  #: what it depends on besides the documents: models, settings
+    chunks: int = 0  #: of the library when it was learned
+    generation: int = 0
+
+    @classmethod
+    def of_json(cls, text: str) -> Self | None:
+        """A record from the catalog; None for anything else."""
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError:
+            return None
+
+
+R = TypeVar("R", bound=Record)
+
+
+class Training(ABC, Generic[R]):
+    """Something that is learned from a library and kept as one record in its catalog.
+
+    Args:
+        complete: whether every passage is embedded.
+        ended: set once the library closes.
+    """
+
+    KEY: ClassVar[str]  #: of the record in the catalog
+    RECORD: type[R]
+    FEWEST_CHUNKS: ClassVar[int]  #: from smaller libraries nothing is learned
+
+    def __init__(
+        self, engine: HybridSearchEngine, catalog: Catalog, *, complete: Callable[[], bool], ended: threading.Event
+    ) -> None:
+        self._engine = engine
+        self._catalog = catalog
+        self._complete = complete
+        self._ended = ended
+        self._record: R | None = None  #: in use
+
+    @abstractmethod
+    def notes(self) -> Sequence[str]:
+        """Sentences about what is in use, for the status."""
+
+    @abstractmethod
+    def _fingerprint(self) -> str:
+        """What the result depends on besides the documents; empty if nothing can be learned."""
+
+    @abstractmethod
+    def _learned(self) -> R:
+        """Learn now. Raises `Unavailable` if that fails."""
+
+    @abstractmethod
+    def _use(self, record: R) -> None:
+        """Have the engine use what was learned."""
 
     def due(self) -> bool:
-        """Whether the library is complete and isn't what it was when it was learned."""
-
-    def renew(self) -> object:
-        """Learn it now, keep it and use it."""
+        """Whether the library is complete, large enough and not what it was at the last training."""
+        if not self._complete() or not (fingerprint := self._fingerprint()):
+            return False
+        with self._catalog.read() as reader:
+            record, chunks = self.RECORD.of_json(reader.meta(self.KEY)), reader.count().chunks
+        if chunks < self.FEWEST_CHUNKS:
+            return False
+        return record is None or record.fingerprint != fingerprint or is_another(chunks, record.chunks)
 
     def take_up(self) -> None:
-        """Use what is kept, where that isn't in use yet."""
+        """Use what was learned here or by another server of the same library, unless it is in use already."""
+        with self._catalog.read() as reader:
+            record = self.RECORD.of_json(reader.meta(self.KEY))
+        if record is not None and record != self._record and record.fingerprint == self._fingerprint() != "":
+            self._use(record)
+            self._record = record
 
-    def notes(self) -> Sequence[str]:
-        """What the status says of it."""
+    def renew(self) -> R:
+        """Learn now, keep what was learned and use it. Raises `Unavailable` if that fails."""
+        fingerprint = self._fingerprint()
+        with self._catalog.read() as reader:
+            state = {"fingerprint": fingerprint, "chunks": reader.count().chunks, "generation": reader.generation}
+        record = self._learned().model_copy(update=state)
+        self._catalog.set_meta(self.KEY, record.model_dump_json())
+        logger.info("%s: %s", self.KEY, record)
+        self._use(record)
+        self._record = record
+        return record
+
+    def _go_on(self) -> None:
+        """Raises `Unavailable` once the library closes."""
+        if self._ended.is_set():
+            raise Unavailable("The library is closing.", hint="It is learned from at the next start.")
 
 
 class BackgroundLearning:
-    """Renews trainings one after the other in a thread of its own; each may rest on those before it.
+    """Repeats trainings in a thread of its own, in order, as each may build on those before it.
 
     Args:
-        awaited: those of them that a library isn't ready without.
+        awaited: those that the library isn't ready without.
         complete: whether every passage is embedded.
-        ended: set here once the library closes, for trainings that take long.
+        ended: set here once the library closes, to end a long training.
     """
 
     def __init__(
         self,
-        trainings: Sequence[Training],
+        trainings: Sequence[Training[Any]],
         *,
-        awaited: Sequence[Training] = (),
+        awaited: Sequence[Training[Any]] = (),
         complete: Callable[[], bool],
         ended: threading.Event,
     ) -> None:
@@ -59,28 +143,28 @@ class BackgroundLearning:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Take up what was learned before, and begin to watch."""
+        """Use what was learned before, and start the thread."""
         self._wake.set()
         self._thread = threading.Thread(target=self._run, name="training", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """End the thread, in the middle of a fit too."""
+        """End the thread, even during a training."""
         self._ended.set()
         self._wake.set()
         if self._thread is not None:
             self._thread.join()
 
     def look(self, _: object = None) -> None:
-        """Something has changed: look whether anything is due."""
+        """Check whether a training is due: something has changed."""
         self._wake.set()
 
     def notes(self) -> tuple[str, ...]:
-        """What the status says of all fits."""
+        """Sentences about all trainings, for the status."""
         return tuple(note for training in self._trainings for note in training.notes())
 
     def pending(self) -> bool:
-        """Whether what the library isn't ready without is still to be learned; not where that failed."""
+        """Whether an awaited training is due and hasn't failed."""
         if self._thread is None or self._failed or self._ended.is_set():
             return False
         try:
@@ -92,7 +176,7 @@ class BackgroundLearning:
         return pending
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """True once nothing is pending; False where the time ran out first."""
+        """Wait until nothing is pending; False if the time runs out first."""
         until = None if timeout_s is None else time.monotonic() + timeout_s
         with self._changed:
             while self.pending():
@@ -114,8 +198,8 @@ class BackgroundLearning:
             self._wake.wait(again_s if self._failed or not self._is_complete() else None)
             self._wake.clear()
 
-    def _trained(self, training: Training) -> bool:
-        """False where it failed."""
+    def _trained(self, training: Training[Any]) -> bool:
+        """Run a training if it is due; False if it failed."""
         try:
             if training.due():
                 training.renew()
@@ -125,7 +209,7 @@ class BackgroundLearning:
             if not self._ended.is_set():
                 logger.warning("The library couldn't be learned from: %s", error)
             return False
-        except Exception:  # whatever it is, the library goes on with what it has
+        except Exception:  # the library goes on with what it has
             logger.exception("The library couldn't be learned from.")
             return False
         with self._changed:
@@ -133,7 +217,7 @@ class BackgroundLearning:
         return True
 
     def _is_complete(self) -> bool:
-        """The last passages are embedded without a notice: until then, look now and again."""
+        """Whether all passages are embedded; nothing notifies of the last ones, so this is polled."""
         try:
             return self._complete()
         except LibrarianError:

@@ -7,19 +7,20 @@ import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
 import numpy as np
 
 from ..errors import Unavailable
-from ..models import Deadline, Document, Mode, Query
+from ..models import Deadline, Mode, Query
 from ..search.engine import HybridSearchEngine
 from ..search.ranker import UNSUPPORTED_LANGUAGE
 from ..search.ranking import Calibration, Curve, score
 from ..storage.base import Catalog
 from . import own_questions
+from .background import Record, Training
 
 #: Shares of the unrelated questions below which an answer is "unlikely", and above which it is "yes". The library's own
 #: headings hold the fit back: these shares of them bound the two from above.
@@ -32,15 +33,14 @@ FEWEST = 12
 Sums = Mapping[str, Sequence[float]]
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
+class Fit(Record):
     """Curves by scale with what they were fitted on, and how often they err on questions held out."""
 
-    curves: Mapping[str, Curve]
-    own: int  #: questions of the library
-    negative: int
-    own_unlikely: float  #: share of the library's held out questions that came out `unlikely`
-    negative_yes: float  #: share of held out unrelated questions that came out `yes`
+    curves: Mapping[str, Curve]  #: none if the library has too few questions of its own
+    own: int = 0  #: questions of the library
+    negative: int = 0
+    own_unlikely: float = 0.0  #: share of the library's held out questions that came out `unlikely`
+    negative_yes: float = 0.0  #: share of held out unrelated questions that came out `yes`
 
     def calibration(self) -> Calibration:
         """The shipped calibration with these curves in place of its own."""
@@ -54,19 +54,6 @@ class Fit:
             f"questions; of those held out, {self.own_unlikely:.0%} of the headings came out unlikely and "
             f"{self.negative_yes:.0%} of the unrelated ones yes."
         )
-
-    def as_json(self) -> str:
-        return json.dumps({**asdict(self), "curves": {scale: asdict(curve) for scale, curve in self.curves.items()}})
-
-    @classmethod
-    def of_json(cls, text: str) -> Fit | None:
-        """What `as_json` wrote; None for anything else."""
-        try:
-            data = json.loads(text)
-            curves = {scale: Curve(**curve) for scale, curve in data.pop("curves").items()}
-            return cls(curves=curves, **data)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return None
 
 
 #: Share of the documents from which on a language's unrelated questions are asked.
@@ -123,11 +110,11 @@ def fit(own: Sums, negative: Sums) -> Fit | None:
     missed = [held(total) < usual.unlikely_below for total in own[last][1::2]]
     fooled = [held(total) >= usual.yes_from for total in negative[last][1::2]]
     return Fit(
-        {scale: curve(own[scale], negative[scale]) for scale in scales},
-        len(own[last]),
-        len(negative[last]),
-        sum(missed) / len(missed),
-        sum(fooled) / max(1, len(fooled)),
+        curves={scale: curve(own[scale], negative[scale]) for scale in scales},
+        own=len(own[last]),
+        negative=len(negative[last]),
+        own_unlikely=sum(missed) / len(missed),
+        negative_yes=sum(fooled) / max(1, len(fooled)),
     )
 
 
@@ -135,23 +122,22 @@ def _logit(share: float) -> float:
     return math.log(share / (1 - share))
 
 
-KEY = "calibration"
 #: Smaller libraries keep the shipped curves: what few pages say about unrelated questions is chance.
 MIN_CHUNKS = 200
 OWN_ASKED = 60
 
 
-class CalibrationTraining:
+class CalibrationTraining(Training[Fit]):
     """Calibrates a library that is complete and isn't what it was at the last fit.
 
     Args:
-        complete: whether every passage is embedded.
         fingerprint: names what sums depend on besides the library: model, fusion, weights.
         scale: of hybrid's sums.
         semantic: whether the library has embeddings; without, keyword search alone is calibrated.
         adapted: whether a query adapter is in use: questions of held-out pages are asked then.
-        ended: set once the library closes.
     """
+
+    KEY, RECORD, FEWEST_CHUNKS = "calibration", Fit, MIN_CHUNKS
 
     def __init__(
         self,
@@ -165,87 +151,49 @@ class CalibrationTraining:
         adapted: Callable[[], bool] = lambda: False,
         ended: threading.Event,
     ) -> None:
-        self._engine = engine
-        self._catalog = catalog
-        self._complete = complete
+        super().__init__(engine, catalog, complete=complete, ended=ended)
         self._given = fingerprint
         self._modes: dict[str, Mode] = {"keyword": "keyword"}
         if semantic:
             self._modes |= {"semantic": "semantic", scale: "hybrid"}
-        self._ended = ended
         self._adapted = adapted
         self._fit: Fit | None = None
-        self._taken_up: str | None = None
 
     def notes(self) -> tuple[str, ...]:
-        """What the status says of it."""
+        """Sentences about the fit in use, for the status."""
         return (self._fit.note(),) if self._fit else ()
 
-    def due(self) -> bool:
-        """Whether the library is complete, large enough and not what it was at the last fit."""
-        with self._catalog.read() as reader:
-            fingerprint, fitted = reader.meta(f"{KEY} fingerprint"), reader.meta(f"{KEY} passages", "0")
-            chunks = reader.count().chunks
-        if chunks < MIN_CHUNKS or not self._complete():
-            return False
-        return fingerprint != self._fingerprint() or own_questions.is_another(chunks, int(fitted))
-
-    def take_up(self) -> None:
-        """Use what was fitted, here or by another server of the same library, where that isn't in use yet."""
-        with self._catalog.read() as reader:
-            stored = reader.meta(KEY)
-            if stored != self._taken_up and reader.meta(f"{KEY} fingerprint") == self._fingerprint():
-                self._use(Fit.of_json(stored))
-                self._taken_up = stored
-
-    def renew(self) -> Fit | None:
-        """Ask all questions now, and use and keep what they say. None where the library has too few headings."""
-        with self._catalog.read() as reader:
-            chunks = reader.count().chunks
-        headings = own_questions.of_headings(self._documents())
-        headings = own_questions.untaught(headings) if self._adapted() else headings
-        own = [one.rated.text for one in own_questions.sample(headings, OWN_ASKED)]
-        negative = [text for language in self._languages() for text in negative_queries(language)]
-        asked = (own, list(dict.fromkeys(negative)))
-        fitted = fit(*(self._sums(questions) for questions in asked))
-        self._taken_up = fitted.as_json() if fitted else ""
-        self._catalog.set_meta(KEY, self._taken_up)
-        self._catalog.set_meta(f"{KEY} passages", str(chunks))
-        self._catalog.set_meta(f"{KEY} fingerprint", self._fingerprint())
-        self._use(fitted)
-        return fitted
-
-    # -- inside --------------------------------------------------------------------------------------------------
-
-    def _languages(self) -> tuple[str, ...]:
-        columns = self._catalog.columns()
-        return main_languages(
-            Counter(columns.file_counts("document").languages) + Counter(columns.file_counts("email").languages)
-        )
-
     def _fingerprint(self) -> str:
-        """Names what the fit depends on besides the number of passages."""
         parts = [self._given(), str(UNLIKELY_AT), str(YES_AT)]
         languages = self._languages()
         return "|".join(parts if languages == ("en",) else [*parts, str(UNSUPPORTED_LANGUAGE), *languages])
 
-    def _use(self, fitted: Fit | None) -> None:
-        """Use a fit; where there can be none, what is in use isn't provisional any more."""
-        if fitted is not None:
-            self._fit = fitted
-        if fitted is not None or self._fit is None:
-            self._engine.use(calibration=fitted.calibration() if fitted is not None else Calibration())
-
-    def _documents(self) -> list[Document]:
+    def _learned(self) -> Fit:
         with self._catalog.read() as reader:
-            return [stored.document for stored in reader.iter_documents()]
+            documents = [stored.document for stored in reader.iter_documents()]
+        headings = own_questions.of_headings(documents)
+        headings = own_questions.untaught(headings) if self._adapted() else headings
+        own = [one.rated.text for one in own_questions.sample(headings, OWN_ASKED)]
+        negative = dict.fromkeys(text for language in self._languages() for text in negative_queries(language))
+        return fit(self._sums(own), self._sums(list(negative))) or Fit(curves={})
+
+    def _use(self, record: Fit) -> None:
+        """Use a fit. Without curves an earlier fit stays, or the shipped curves aren't provisional any more."""
+        if record.curves or self._fit is None:
+            self._engine.use(calibration=record.calibration())
+        if record.curves:
+            self._fit = record
+
+    def _languages(self) -> tuple[str, ...]:
+        columns = self._catalog.columns()
+        counts = [Counter(columns.file_counts(kind).languages) for kind in ("document", "email")]
+        return main_languages(counts[0] + counts[1])
 
     def _sums(self, questions: Sequence[str]) -> Sums:
         return {scale: [self._best(text, mode) for text in questions] for scale, mode in self._modes.items()}
 
     def _best(self, text: str, mode: Mode) -> float:
-        if self._ended.is_set():
-            raise Unavailable("The library is closing.", hint="It is calibrated at the next start.")
+        self._go_on()
         found = self._engine.search(Query(text, mode=mode, max_results=1, ask_llm=False), Deadline())
         if found.mode != mode:
             raise Unavailable(f"{mode} search doesn't work now: {'; '.join(found.degraded)}")

@@ -13,11 +13,12 @@ import random
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
 from ..evaluation.evaluate import SEED, RatedQuery
 from ..models import Document
+from ..storage.base import Catalog
 from ..text.cross_references import Places
 
 Source = Literal["links", "headings"]
@@ -30,6 +31,7 @@ _EMPTY = re.compile(
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FEWEST_WORDS, _MOST_WORDS = 2, 14
 _HELD_OUT = 4  #: one page of so many
+_READ_AT_ONCE = 64  #: documents with their texts
 _CHANGED = 0.2  #: once it has grown or shrunk by this share, a library asks itself other questions
 #: A version in a folder's name: *v1*, *1.28*, *2.x*, *latest*; a number alone may be a ticket's or a step's.
 _VERSION = re.compile(
@@ -135,6 +137,17 @@ class _Editions:
     def of(self, pages: Iterable[str]) -> dict[str, str]:
         """Every edition's path of those of these pages that have several, with the page."""
         return {path: page for page in pages for path in self._paths.get(page, ())}
+
+
+def documents_of(catalog: Catalog, *, mails: bool = False) -> list[Document]:
+    """The library's documents with headings and links, but without their texts; few texts are in memory at once."""
+    found = []
+    with catalog.read() as reader:
+        ids = [stored.doc_id for stored in reader.iter_documents() if mails or stored.document.kind == "document"]
+        for start in range(0, len(ids), _READ_AT_ONCE):
+            read = reader.documents(ids[start : start + _READ_AT_ONCE], text=True)
+            found += [replace(stored.document, text="", blocks=()) for stored in read.values()]
+    return found
 
 
 def is_another(chunks: int, before: int) -> bool:

@@ -6,11 +6,9 @@ better than before is what was learned used. Whatever else is fitted to own ques
 
 from __future__ import annotations
 
-import json
-import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +16,13 @@ import numpy.typing as npt
 from ..embeddings.base import Embedder, LazyModel
 from ..errors import Unavailable
 from ..evaluation.evaluate import SEED
-from ..models import WINDOWS_PER_CHUNK, Document, Filters, HalfVectors, Ids, Selection, Vector, Vectors
+from ..models import WINDOWS_PER_CHUNK, Filters, HalfVectors, Ids, Selection, Vector, Vectors
 from ..search.engine import HybridSearchEngine
 from ..search.retrievers import QueryAdapter
 from ..storage.base import Catalog, Columns, EmbeddingCache
 from ..vector_stores.base import VectorStore
 from . import own_questions
+from .background import Record, Training
 from .own_questions import OwnQuestion
 
 TEMPERATURE = 0.05  #: of the softmax: cosines that differ by this much differ by e in probability
@@ -92,60 +91,42 @@ def _slope(examples: Examples, chosen: Ids, matrix: Vectors) -> Vectors:
     return np.asarray(pull.T @ asked / len(chosen), dtype=np.float32)
 
 
-logger = logging.getLogger(__name__)
-
 KEY = "query adapter"
 LEARNER = 2  #: raised where the same library would be learned from otherwise
 #: With fewer questions to learn from, or to measure on, nothing is learned.
 FEWEST, FEWEST_HELD = 150, 40
 LEARNED_FROM, TRIED_ON = 3000, 400  #: at most; links before headings, which mostly say what their passages do
 GAIN = 0.005  #: that MRR of the held out questions must rise at least
-DOCUMENTS_READ = 64  #: at once, with their texts
 OTHERS, ANSWERING = 24, 8  #: candidates of each question: other documents' best windows, and those of its answers
 DEPTH = 200  #: windows that are searched for them
 
 
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """What came of it, as it is kept in the catalog next to the matrix."""
+class Learned(Record):
+    """What was learned, next to the matrix."""
 
     questions: int
     held_out: int
     before: float = 0.0  #: MRR of the held-out questions without the adapter …
     after: float = 0.0  #: … and with it
-    fingerprint: str = ""  #: the model, and how it is learned from
-    chunks: int = 0  #: of the library then
-    state: str = ""  #: names the state of the library that it was learned from
 
     def note(self) -> str:
-        """One sentence for the status, where it is used."""
+        """One sentence for the status."""
         return (
             f"semantic: questions are adapted to this library, learned on {self.questions} of its headings and link "
             f"texts; MRR of {self.held_out} held out goes from {self.before:.2f} to {self.after:.2f}"
         )
 
-    def as_json(self) -> str:
-        return json.dumps(asdict(self))
 
-    @classmethod
-    def of_json(cls, text: str) -> Learned | None:
-        """What `as_json` wrote; None for anything else."""
-        try:
-            return cls(**json.loads(text))
-        except (ValueError, TypeError):
-            return None
-
-
-class AdapterTraining:
+class AdapterTraining(Training[Learned]):
     """Learns a query adapter for the model whose vectors answer, and has the engine use it.
 
     Args:
         store: the vectors that answer.
-        embedder: what questions are embedded with; None where embeddings are switched off.
-        model: fingerprint of the model whose vectors answer; empty where there are none.
-        complete: whether every passage is embedded.
-        ended: set once the library closes.
+        embedder: what questions are embedded with; None if embeddings are switched off.
+        model: fingerprint of the model whose vectors answer; empty if there are none.
     """
+
+    KEY, RECORD, FEWEST_CHUNKS = KEY, Learned, FEWEST
 
     def __init__(
         self,
@@ -159,88 +140,56 @@ class AdapterTraining:
         complete: Callable[[], bool],
         ended: threading.Event,
     ) -> None:
-        self._engine = engine
-        self._catalog = catalog
+        super().__init__(engine, catalog, complete=complete, ended=ended)
         self._archive = archive
         self._store = store
         self._embedder = embedder
         self._model = model
-        self._complete = complete
-        self._ended = ended
-        self._in_use_state = ""
-        self._note = ""
-        self.in_use = False  #: whether questions are turned
+        self.in_use = False  #: whether questions are adapted
 
     def notes(self) -> Sequence[str]:
-        """What the status says of it."""
-        return (self._note,) if self._note else ()
+        """Sentences about the adapter in use, for the status."""
+        return (self._record.note(),) if self.in_use and self._record else ()
 
     def fingerprints(self) -> Sequence[str]:
-        """Names what is in use, for what is fitted on top of it; nothing where nothing is."""
-        return (self._in_use_state,) if self.in_use else ()
-
-    def due(self) -> bool:
-        """Whether the library is complete and isn't what it was when it was last learned from."""
-        if self._embedder is None or not self._complete() or not (fingerprint := self._fingerprint()):
-            return False
-        with self._catalog.read() as reader:
-            record, chunks = Learned.of_json(reader.meta(KEY)), reader.count().chunks
-        if chunks < FEWEST:
-            return False
-        return record is None or record.fingerprint != fingerprint or own_questions.is_another(chunks, record.chunks)
-
-    def take_up(self) -> None:
-        """Use what was learned, here or by another server of the same library, where that isn't in use yet."""
-        if self._embedder is None:
-            return
-        with self._catalog.read() as reader:
-            record = Learned.of_json(reader.meta(KEY))
-            if record is None or record.fingerprint != self._fingerprint() or record.state == self._in_use_state:
-                return
-            matrix = reader.meta(f"{KEY} matrix")
-        self._use(record, matrix)
-
-    def renew(self) -> None:
-        """Learn now, and keep and use what was learned where it helps. Raises `Unavailable` where something fails."""
-        fingerprint, model = self._fingerprint(), self._model()
-        with self._catalog.read() as reader:
-            chunks, generation = reader.count().chunks, reader.generation
-        adapter, learned = self._learned(model)
-        matrix = adapter.as_text() if adapter is not None else ""
-        record = replace(learned, fingerprint=fingerprint, chunks=chunks, state=f"{fingerprint}|{generation}|{chunks}")
-        self._catalog.set_meta(f"{KEY} matrix", matrix)
-        self._catalog.set_meta(KEY, record.as_json())
-        logger.info("query adapter: %s", record)
-        self._use(record, matrix)
+        """Names what is in use, for what is fitted on top of it; empty if nothing is."""
+        return (self._record.model_dump_json(),) if self.in_use and self._record else ()
 
     def _fingerprint(self) -> str:
-        model = self._model()
+        model = self._model() if self._embedder is not None else ""
         return f"{LEARNER}|{model}" if model else ""
 
-    def _use(self, record: Learned, matrix: str) -> None:
+    def _use(self, record: Learned) -> None:
+        with self._catalog.read() as reader:
+            matrix = reader.meta(f"{KEY} matrix")
         adapter = QueryAdapter.of_text(self._model(), matrix) if matrix else None
-        self._note = record.note() if adapter is not None else ""
         self._engine.use(adapters=[adapter] if adapter is not None else [])
         self.in_use = adapter is not None
-        self._in_use_state = record.state
 
-    def _learned(self, model: str) -> tuple[QueryAdapter | None, Learned]:
+    def _learned(self) -> Learned:
+        adapter, learned = self._trained()
+        self._catalog.set_meta(f"{KEY} matrix", adapter.as_text() if adapter is not None else "")
+        return learned
+
+    def _trained(self) -> tuple[QueryAdapter | None, Learned]:
         learn, held = self._questions()
         if len(learn) < FEWEST or len(held) < FEWEST_HELD:
-            return None, Learned(len(learn), len(held))
+            return None, Learned(questions=len(learn), held_out=len(held))
+        model = self._model()
         library = _Vectors(self._catalog, self._archive, self._searched(), model, self._go_on)
         learn, held = library.answerable(learn), library.answerable(held)
         if len(learn) < FEWEST or len(held) < FEWEST_HELD:
-            return None, Learned(len(learn), len(held))
+            return None, Learned(questions=len(learn), held_out=len(held))
         adapter = QueryAdapter(model, train_adapter(library.examples(learn, self._embedded(learn))))
         asked = self._embedded(held)
         before = float(np.mean(library.reciprocal_ranks(held, asked)))
         after = float(np.mean(library.reciprocal_ranks(held, [adapter(question) for question in asked])))
-        return (adapter if after - before >= GAIN else None), Learned(len(learn), len(held), before, after)
+        learned = Learned(questions=len(learn), held_out=len(held), before=before, after=after)
+        return (adapter if after - before >= GAIN else None), learned
 
     def _questions(self) -> tuple[list[OwnQuestion], list[OwnQuestion]]:
         """Those to learn from and those held out. The documents go before anything else takes memory."""
-        documents = self._documents()
+        documents = own_questions.documents_of(self._catalog)
         links, headings = own_questions.of_links(documents), own_questions.of_headings(documents)
         learn = own_questions.sample(own_questions.taught(links), LEARNED_FROM)
         learn += own_questions.sample(own_questions.taught(headings), LEARNED_FROM - len(learn))
@@ -259,20 +208,6 @@ class AdapterTraining:
         for question in questions:
             self._go_on()
             found.append(embedder.embed_query(question.rated.text))
-        return found
-
-    def _go_on(self) -> None:
-        if self._ended.is_set():
-            raise Unavailable("The library is closing.", hint="It is learned from at the next start.")
-
-    def _documents(self) -> list[Document]:
-        """All documents with headings and links, without their texts."""
-        found = []
-        with self._catalog.read() as reader:
-            ids = [stored.doc_id for stored in reader.iter_documents() if stored.document.kind == "document"]
-            for start in range(0, len(ids), DOCUMENTS_READ):
-                read = reader.documents(ids[start : start + DOCUMENTS_READ], text=True)
-                found += [replace(stored.document, text="", blocks=()) for stored in read.values()]
         return found
 
 

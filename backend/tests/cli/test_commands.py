@@ -324,7 +324,7 @@ def run(*arguments: str) -> int:
             "analyze lent --path books/guide/a.md",
             "analyze_query",
             {"query": "lent", "path": "books/guide/a.md"},
-            ["factual, best asked in mode keyword (80% sure)", "below_cut. It has rank 12.", "technical: ISBN"],
+            ["factual, best asked in mode keyword (80% sure)", "below cut. It has rank 12.", "technical: ISBN"],
         ),
         ("products", "list_products", {}, ["product  components  documents", "books             1         12"]),
         ("products books", "list_components", {"product": "books"}, ["guide         12"]),

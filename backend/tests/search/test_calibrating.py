@@ -59,7 +59,7 @@ def test_a_fit_survives_being_kept_as_text() -> None:
     own, foreign = {"learned": [float(n) for n in range(20)]}, {"learned": [0.5] * 20}
     found = fit(own, foreign)
     assert found is not None
-    assert Fit.of_json(found.as_json()) == found
+    assert Fit.of_json(found.model_dump_json()) == found
     for garbage in ("", "{}", "null", "[1]", '{"curves": {"learned": 3}}'):
         assert Fit.of_json(garbage) is None
     assert fit({"learned": [1.0] * (FEWEST - 1)}, foreign) is None
@@ -84,7 +84,7 @@ def test_a_library_with_too_few_headings_to_fit_keeps_the_shipped_curves_for_goo
     )
     asked = Query("how to deploy", mode="keyword")
     assert not engine.search(asked).calibrated
-    assert calibrating.renew() is None
+    assert not calibrating.renew().curves
     assert engine.search(asked).calibrated
 
 
@@ -110,7 +110,7 @@ def test_it_outlives_a_moment_in_which_the_catalog_cannot_be_read(
         semantic=False,
         ended=ended,
     )
-    monkeypatch.setattr("librarian.tuning.calibration.MIN_CHUNKS", 1)
+    monkeypatch.setattr(CalibrationTraining, "FEWEST_CHUNKS", 1)
     fitting = BackgroundLearning([calibrating], complete=complete, ended=ended)
     with caplog.at_level(logging.WARNING):
         fitting.start()

@@ -143,6 +143,5 @@ def test_a_library_is_calibrated_with_foreign_questions_in_its_language(shelve: 
         ended=threading.Event(),
     )
     found = fitting.renew()
-    assert found is not None
     assert found.negative == len(negative_queries("de"))
     assert not model.asked
