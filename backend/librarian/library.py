@@ -234,7 +234,8 @@ class Librarian:
 
         `schemas.SearchRequest` describes the arguments.
         """
-        self._await_text()
+        if not self._has_text:
+            self._await_text()
         settings = self._parts.settings
         query = replace(queries.document_query(request, settings, self._products), ask_llm=_ASK_LLM.get())
         answer = self._checked(lambda query: self._parts.engine.search(query, DEADLINE.get()), query)
@@ -250,7 +251,8 @@ class Librarian:
     @operation(schemas.EmailSearchRequest)
     def search_emails(self, request: schemas.EmailSearchRequest) -> schemas.EmailSearchResponse:
         """Emails that answer `query` or, where it is empty, the newest that pass the filters."""
-        self._await_text()
+        if not self._has_text:
+            self._await_text()
         settings, engine, catalog = self._parts.settings, self._parts.engine, self._parts.catalog
         query = replace(queries.email_query(request, settings, self._products), ask_llm=_ASK_LLM.get())
         if thread := query.filters.thread_id:
@@ -276,7 +278,8 @@ class Librarian:
     @operation(schemas.KnowledgeRequest)
     def search_knowledge_base(self, request: schemas.KnowledgeRequest) -> schemas.KnowledgeResponse:
         """Passages of documents and emails as a RAG service returns them."""
-        self._await_text()
+        if not self._has_text:
+            self._await_text()
         settings, engine = self._parts.settings, self._parts.engine
         product = known_name("source_id", request.source_id, list(self._products()), hint=_SEE_PRODUCTS)
         paths: tuple[str, ...] = ()
@@ -295,7 +298,8 @@ class Librarian:
     @operation(schemas.RegistryRequest)
     def search_registry(self, request: schemas.RegistryRequest) -> schemas.RegistryResponse:
         """Servers, agents and tools of the library's registry files, the best `max_results` of each."""
-        self._await_text()
+        if not self._has_text:
+            self._await_text()
         most = queries.limited("max_results", request.max_results, 3, self._parts.settings.search.max_results)
         wanted = tuple(dict.fromkeys(request.entity_types or get_args(EntityType)))
         return self._parts.registry.search(request.query, wanted, most, DEADLINE.get())
@@ -303,7 +307,8 @@ class Librarian:
     @operation(schemas.SiteSearchRequest)
     def search_doc(self, request: schemas.SiteSearchRequest) -> schemas.SiteSearchResponse:
         """Documents of crawled sites and products, with the sections that match."""
-        self._await_text()
+        if not self._has_text:
+            self._await_text()
         settings = self._parts.settings
         most = queries.limited("limit", request.limit, 5, settings.search.max_results)
         query = Query(
@@ -573,8 +578,6 @@ class Librarian:
 
     def _await_text(self) -> None:
         """Wait until a library that is read for the very first time holds something, or for a while."""
-        if self._has_text:
-            return
         with self._parts.catalog.read() as reader:
             self._has_text = reader.generation > 0
         if self._has_text:
@@ -609,7 +612,8 @@ class Librarian:
         if root_missing and not any(item.startswith("root: ") for item in extra):
             extra.append(f"root: {root_missing}")
             indexing.notice([str(self.root)])  # the indexer doesn't know yet
-        extra += unread(indexing.progress(), first_look=indexing.last_indexed_at is None)
+        if (progress := indexing.progress()).phase == "reading":
+            extra += unread(progress, first_look=indexing.last_indexed_at is None)
         if semantic and count.embedded_chunks < count.chunks:
             extra.append(f"semantic: {count.embedded_chunks:,} of {count.chunks:,} passages are embedded so far.")
         return extra

@@ -23,7 +23,8 @@ _ANY = "Leave it out to search everywhere."
 
 def document_query(request: SearchRequest, settings: Settings, products: Products) -> Query:
     """The query of `search_documentation`."""
-    product, component = _place(request, settings, products)
+    placed = request.product is not None or request.component is not None
+    product, component = _place(request, settings, products) if placed else (None, None)
     filters = Filters(
         kind="document",
         product=product,

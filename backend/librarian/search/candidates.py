@@ -178,15 +178,16 @@ def surveyed(candidates: Candidates, query: AnalyzedQuery, columns: Columns, *, 
     chunks = candidates.chunks
     docs = chunks.doc_ids
     senders = columns.senders(docs)
-    named = named_senders(query.text, filter(None, senders))
+    named = named_senders(query.text, filter(None, senders)) if any(senders) else frozenset()
     several: Sequence[bool] | Mask = ()
     if len(query.terms) in SENTENCE and len(docs):
         several = columns.chunk_counts(np.unique(docs)) > 1
+    changelogs = columns.changelogs(docs)
     return replace(
         candidates,
         in_links=columns.in_links(docs, docs[nan_to_zero(chunks.bm25) > 0]),
         unsupported_language=not supported,
-        changelogs=NO_IDS if asks_what_changed(query.text) else columns.changelogs(docs),
+        changelogs=NO_IDS if len(changelogs) and asks_what_changed(query.text) else changelogs,
         by_named_sender=docs[[sender in named for sender in senders]] if named else NO_IDS,
         sentence=float(np.mean(several)) if len(several) else 0.0,
     )

@@ -15,7 +15,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from threading import Lock
+from functools import partial
+from threading import Condition
 from typing import Literal, TypeVar, get_args
 
 import numpy as np
@@ -52,12 +53,14 @@ from .ranking import Calibration, Ranked, answerability
 from .replies import replies_to
 from .retrievers import (
     NO_CROSS_ENCODER,
+    WINDOW_CHARACTERS,
     KeywordRetriever,
     QueryAdapter,
     VectorQuery,
     VectorRetriever,
     keyword_stage,
     rerank,
+    since,
 )
 from .router import QueryRouter, Routing
 from .snippets import Excerpts, Snippets
@@ -73,9 +76,9 @@ class FairSemaphore:
     """
 
     def __init__(self, at_once: int) -> None:
-        self._lock = Lock()  # for what follows
         self._free = at_once  #: below 0 where a thread that came back without a place is still to leave
-        self._waiting: deque[Lock] = deque()  #: one for each that waits, released once it may go on
+        self._changed = Condition()
+        self._waiting: deque[object] = deque()  #: one for each that waits, or is about to enter
 
     @property
     def waiting(self) -> int:
@@ -83,44 +86,33 @@ class FairSemaphore:
         return len(self._waiting)
 
     def __enter__(self) -> None:
-        with self._lock:
-            if self._free > 0:
-                self._free -= 1
-                return
-            own = Lock()
-            own.acquire()
+        own = object()
+        with self._changed:
             self._waiting.append(own)
-        try:
-            own.acquire()
-        except BaseException:  # Ctrl-C
-            with self._lock:
-                if own in self._waiting:
-                    self._waiting.remove(own)
-                    raise
-            self._leave()
-            raise
+            try:
+                while self._free <= 0 or self._waiting[0] is not own:
+                    self._changed.wait()
+                self._free -= 1
+            finally:  # Ctrl-C, too
+                self._waiting.remove(own)
+                self._changed.notify_all()
 
     def __exit__(self, *_: object) -> None:
-        self._leave()
-
-    def _leave(self) -> None:
-        with self._lock:
+        with self._changed:
             self._free += 1
-            if self._free > 0 and self._waiting:
-                self._free -= 1
-                self._waiting.popleft().release()
+            self._changed.notify_all()
 
     @contextmanager
     def released(self) -> Iterator[None]:
         """Within the semaphore: let another thread run while the body waits for something that isn't Python's."""
-        self._leave()
+        self.__exit__()
         try:
             yield
         finally:
             try:
                 self.__enter__()
             except BaseException:  # Ctrl-C: the place that is left now wasn't taken again
-                with self._lock:
+                with self._changed:
                     self._free -= 1
                 raise
 
@@ -142,6 +134,7 @@ NO_FILTERS = Filters()
 ABOUT = 0.5  #: relevance, at least, of a hit whose title or heading holds all of a query's words, or that it names
 FEW_WORDS = 2  #: words of which the shipped curves, made of questions in sentences, don't tell `unlikely`
 HOLDERS = 50  #: chunks that say where a word is mentioned which the filters leave out
+BODIES = 2000  #: chunks whose score by the text alone is read; that of others counts as none
 NEAREST = 10  #: chunks by meaning that say how near a query is to the library
 
 #: Modes that use each retriever. `auto` has become another mode before this is asked.
@@ -198,6 +191,7 @@ class SearchContext:
     in_other_forms: frozenset[str] = frozenset()  #: words in lower case that the library holds in another form
     rewrite: Rewrite | None = None
     vector: VectorQuery | None = None
+    body: Ranking = OFF  #: the best chunks by the text alone, without title, headings and path
     retrievers: dict[str, RetrieverStatus] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
     named: Ids = field(default_factory=NO_IDS.copy)  #: a chunk of each document whose path, name or title the query is
@@ -291,11 +285,11 @@ class HybridSearchEngine:
             found = self._ranked(context)
             context.deadline.check()
             entries, _ = self.deduplicated(found, query, context.columns)
-            hits = pagination.hits(entries[:MOST_SECTIONS], found, reader, None, self._relevance(found))
+            relevance = partial(self._calibration.relevance, found.scale)
+            hits = pagination.hits(entries[:MOST_SECTIONS], found, reader, None, relevance)
             enough = max((hit.relevance for hit in hits), default=0.0) * SECTION_SHARE
             hits = [hit for number, hit in enumerate(hits) if number < FEWEST_SECTIONS or hit.relevance >= enough]
-            nearest = _nearest_parts(context, found)
-            groups = [pagination.Group(hit, (), nearest(hit.candidate.chunk_id)) for hit in hits]
+            groups = [pagination.Group(hit, (), _nearest_part(context, found, hit)) for hit in hits]
             space = pagination.CHARACTERS * (query.max_tokens or DEFAULT_TOKENS)
             return tuple(pagination.sections(groups, Excerpts(self._analyzer, context.analyzed), reader, space))
 
@@ -358,7 +352,7 @@ class HybridSearchEngine:
                     return None
                 context.degrade(OUTDATED)
             entries, more = self.deduplicated(found, query, columns)
-            relevance = self._relevance(found)
+            relevance = partial(self._calibration.relevance, found.scale)
             best = relevance(found.sums[entries[0].place]) if entries else None
             missing = self._missing(context)
             provisional = self._calibration.is_provisional(columns.select(NO_FILTERS).count)
@@ -410,7 +404,7 @@ class HybridSearchEngine:
                 suggestions=(
                     *(suggestions.ignored(query, context.query) if context.query is not query else ()),
                     *suggestions.unsupported(query),
-                    *(self._elsewhere(context, missing.words) if context.selection.mask is not None else ()),
+                    *(self._elsewhere(context, missing.words) if missing.words else ()),
                     *self._suggestions(context, bool(hits), answerable),
                 ),
                 not_mentioned=missing.words,
@@ -439,14 +433,13 @@ class HybridSearchEngine:
         ids = found.chunk_ids
         further = {ids[group[0].place]: [ids[one.place] for one in group[1:]] for group in page}
         chunks = context.reader.chunks([chunk for some in further.values() for chunk in some])
-        nearest = _nearest_parts(context, found)
         groups = []
         for hit in outcome.hits:
             chunk_id = hit.candidate.chunk_id
             listed = pagination.listed(hit, [chunks[one] for one in further[chunk_id] if one in chunks])
-            groups.append(pagination.Group(hit, listed, nearest(chunk_id)))
-        space = pagination.space_for(outcome)
-        space = int(space * UNLIKELY_SHARE) if outcome.answerable == "unlikely" else space
+            groups.append(pagination.Group(hit, listed, _nearest_part(context, found, hit)))
+        share = UNLIKELY_SHARE if outcome.answerable == "unlikely" else 1.0
+        space = int(share * pagination.space_for(outcome))
         return pagination.pack(groups, Excerpts(self._analyzer, context.analyzed), context.reader, space, context.query)
 
     def _missing(self, context: SearchContext) -> Missing:
@@ -470,6 +463,8 @@ class HybridSearchEngine:
     def _elsewhere(self, context: SearchContext, missing: Sequence[str]) -> list[Suggestion]:
         """Where words are mentioned that nothing mentions which the filters let through."""
         found: list[Suggestion] = []
+        if context.selection.mask is None:
+            return found
         columns, everything = context.columns, context.columns.select(NO_FILTERS)
         for word in missing:
             holders = self._missing_words.holders(word, columns.languages(), everything, HOLDERS)
@@ -525,12 +520,6 @@ class HybridSearchEngine:
             context.query, context.analyzed, nearest, context.reader, context.columns, semantic_left=left
         )
 
-    def _relevance(self, found: Ranked) -> Callable[[float], float]:
-        """What makes relevance (0–1) of a sum of this ranking."""
-        if not found.scale:
-            return lambda total: min(1.0, max(0.0, total))
-        return lambda total: self._calibration.relevance(found.scale, total)
-
     # -- the stages ------------------------------------------------------------------------------------------------
 
     def _begin(self, query: Query, deadline: Deadline, reader: CatalogReader) -> SearchContext:
@@ -573,20 +562,20 @@ class HybridSearchEngine:
             return ranking.by_cosine(candidates)
         if context.mode == "hybrid" and weight is not None:
             return ranking.by_weight(candidates, weight)
-        fused = self._fused(candidates, context)
+        options, embedded = self._options, context.embedded
+        fusion: str = options.fusion
+        if fusion == "learned" and embedded is not None:
+            complete = embedded >= EMBEDDED_SHARE * context.columns.select(NO_FILTERS).count
+            fusion = "learned" if complete else "words" if candidates.keyword.ids else "rrf"
+        if fusion == "words":
+            fused = ranking.by_keyword(candidates)
+        elif fusion == "rrf":
+            fused = ranking.by_rrf(candidates, options.rrf_k)
+        elif fusion == "weighted":
+            fused = ranking.by_scores(candidates, options.keyword_weight, options.semantic_weight)
+        else:
+            fused = ranking.learned(candidates, self._ranker.answering(candidates))
         return self._reranked(context, fused) if context.mode == "rerank" else fused
-
-    def _fused(self, candidates: Candidates, context: SearchContext) -> Ranked:
-        options, learned = self._options, self._options.fusion == "learned"
-        everything = context.columns.select(NO_FILTERS).count
-        partly = learned and context.embedded is not None and context.embedded < EMBEDDED_SHARE * everything
-        if partly and candidates.keyword.ids:
-            return ranking.by_keyword(candidates)
-        if options.fusion == "rrf" or partly:
-            return ranking.by_rrf(candidates, options.rrf_k)
-        if options.fusion == "weighted":
-            return ranking.by_scores(candidates, options.keyword_weight, options.semantic_weight)
-        return ranking.learned(candidates, self._ranker.answering(candidates))
 
     def _reranked(self, context: SearchContext, first: Ranked) -> Ranked:
         """The first stage's candidates judged again; its own order where that isn't possible, which is reported."""
@@ -603,7 +592,7 @@ class HybridSearchEngine:
                     count,
                     query.offset + query.max_results,
                     context.reader.texts,
-                    self._relevance(first),
+                    partial(self._calibration.relevance, first.scale),
                     context.deadline,
                     timeout_ms=options.rerank_timeout_ms,
                     optional=options.reranker == "auto",
@@ -652,13 +641,12 @@ class HybridSearchEngine:
             return candidates
         try:
             if both:
-                bm25, body = chunks.bm25.copy(), np.zeros(len(chunks))
-                if (rows := np.isnan(bm25)).any() and candidates.keyword.more:
-                    found = self._lexical.features(query, chunks.chunk_ids[rows], ("bm25",))["bm25"]
-                    bm25[rows] = np.where(found > 0, found, np.nan)
-                rows = (bm25 > 0) & (self._options.fusion == "learned")
-                body[rows] = self._lexical.features(query, chunks.chunk_ids[rows], ("body",))["body"]
-                chunks = replace(chunks, bm25=bm25, body=body)
+                rows = np.isnan(chunks.bm25)
+                chunks = replace(chunks, body=chunks.column(context.body))
+                if candidates.keyword.more and rows.any():  # others may hold the words, too
+                    found, bm25 = self._lexical.features(query, chunks.chunk_ids[rows], ("bm25",)), chunks.bm25.copy()
+                    bm25[rows] = np.where(found["bm25"] > 0, found["bm25"], np.nan)
+                    chunks = replace(chunks, bm25=bm25)
             if names:
                 asked = replace(query, terms=(), phrases=(), identifiers=names)
                 holds = self._lexical.features(asked, chunks.chunk_ids, ("identifiers",))["identifiers"] > 0
@@ -734,6 +722,11 @@ class HybridSearchEngine:
                 context.embedded or 0,
             )
         keyword = self._by_words(context) if context.mode in BY_WORDS else OFF
+        if future is not None and keyword.ids and self._options.fusion == "learned":
+            try:  # while the other retriever is at work, which takes as long
+                context.body = self._lexical.search(context.analyzed, context.selection, BODIES, body=True)
+            except Exception as error:
+                self._keyword_failed(context, error)
         if future is None:
             context.report("keyword", keyword)
             return keyword, OFF, OFF
@@ -795,7 +788,7 @@ class HybridSearchEngine:
                 log.exception("the vector retriever failed")
             off = isinstance(error, LibrarianError) and not self._semantic.configured
             return VectorResult(Ranking("semantic", (), (), (), "off" if off else "failed", str(error)))
-        return VectorResult(replace(found, ms=_since(started)), hyde, vector, answer)
+        return VectorResult(replace(found, ms=since(started)), hyde, vector, answer)
 
     def _by_answer(
         self,
@@ -820,7 +813,7 @@ class HybridSearchEngine:
                 form = QueryForm("", answer_from_template(analyzed.wanted, query_type, analyzed.language), "template")
             answer = form.hypothetical_answer
         toward = vector.toward(self._semantic.query(answer, adapted=False), HYDE_QUERY_SHARE)
-        return replace(toward.rank("hyde", selection, self._options.depth), ms=_since(started)), form
+        return replace(toward.rank("hyde", selection, self._options.depth), ms=since(started)), form
 
     def _rewrite(self, context: SearchContext, rewriting: QueryExpansion) -> None:
         """Ask the language model, if the query is one for it; without it all goes on."""
@@ -848,18 +841,11 @@ class HybridSearchEngine:
             raise TimeoutError(f"no answer within {wait_ms:.0f} ms") from None
 
 
-def _nearest_parts(context: SearchContext, found: Ranked) -> Callable[[int], tuple[int, int] | None]:
-    """Where in a chunk its window lies that is nearest to the query, in characters, about."""
-    semantic = found.candidates.semantic
-    windows = dict(zip(semantic.ids, semantic.windows, strict=False))
-    size = context.vector.window_characters if context.vector is not None else 0
-
-    def nearest(chunk_id: int) -> tuple[int, int] | None:
-        ordinal = windows.get(chunk_id)
-        return None if ordinal is None or not size else (ordinal * size, (ordinal + 1) * size)
-
-    return nearest
-
-
-def _since(started: float) -> float:
-    return (time.perf_counter() - started) * 1000
+def _nearest_part(context: SearchContext, found: Ranked, hit: Hit) -> tuple[int, int] | None:
+    """Where in a hit's chunk the window lies that is nearest to the query, in characters, about."""
+    semantic, chunk_id = found.candidates.semantic, hit.candidate.chunk_id
+    if context.vector is None or not semantic.windows or chunk_id not in semantic.ids:
+        return None
+    size = context.vector.model.window_limit * WINDOW_CHARACTERS
+    ordinal = semantic.windows[semantic.ids.index(chunk_id)]
+    return (ordinal * size, (ordinal + 1) * size) if size else None

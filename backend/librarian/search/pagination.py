@@ -32,7 +32,7 @@ from ..schemas import DEFAULT_TOKENS
 from ..storage.base import CatalogReader, Columns
 from ..text.sanitizing import without_hidden
 from .ranking import Ranked
-from .snippets import Excerpts, TextRange, section_at
+from .snippets import Excerpts, joined, section_at
 
 CHARACTERS = 4  #: of an answer's text that count as a token
 #: Measured over answers as text: the tokens around the results, and the characters of a result that are there whatever
@@ -241,14 +241,17 @@ def _shown(group: Group, excerpts: Excerpts, reader: CatalogReader, space: int) 
     chunks, all_there = [chunk], low >= chunk.start and high <= chunk.end
     if space > len(chunk.text) and not all_there:
         first, last = max(0, chunk.ordinal - REACH), chunk.ordinal + REACH
-        near = [stored.chunk for stored in reader.chunks_between(document.doc_id, first, last, low, high)]
+        around = max(low, chunk.start - space), min(high, chunk.end + space)  # further away there is no space
+        near = [stored.chunk for stored in reader.chunks_between(document.doc_id, first, last, *around)]
         # of the same page, and in a mail of the same part of it
         mail = document.document.kind == "email"
         own = [one for one in near if one.page == chunk.page and (not mail or one.heading_path == chunk.heading_path)]
         chunks = own or chunks
         all_there = len(chunks) == len(near) and (not first or near[0].ordinal > first) and near[-1].ordinal < last
-    text = TextRange.of(chunks, chunk)
-    snippet, at, whole = excerpts.cut(text, document.document.language, space, limits, group.nearest, least=SENTENCE)
+        all_there = all_there and around == (low, high)
+    text, language = joined(chunks) if len(chunks) > 1 else chunk, document.document.language
+    best = (chunk.start, chunk.end)
+    snippet, at, whole = excerpts.cut(text, best, language, space, limits, group.nearest, least=SENTENCE)
     low, high = section_at(limits, at)
     number = bisect_right(limits, at) - 1  # of headings above
     first_line = headings[number - 1].line if number else 1

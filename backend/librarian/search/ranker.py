@@ -110,7 +110,7 @@ def document_features(candidates: Candidates) -> DocumentFeatures:
         ranks[name] = ranks_of(best + further)
         values[name], values[f"{name}_further"] = best, further
     values["body"] = best_of(chunks.body)
-    values["hyde"] = best_of(chunks.column(candidates.hyde))
+    values["hyde"] = best_of(chunks.column(candidates.hyde)) if candidates.hyde.ids else np.zeros(len(docs))
     ranks["hyde"] = ranks_of(values["hyde"])
     values["both"] = best_of(chunk_scores(candidates) / sum(CHUNK_WEIGHTS))
     for name, absolute in SCALED.items():
@@ -203,7 +203,7 @@ class LinearRanker:
         """The ranker for one query: by its form, its language, and whether it has a hypothetical answer, whose cosine
         takes over half of what the query's brings."""
         weights, unsupported = dict(self.weights), candidates.unsupported_language
-        if not unsupported:
+        if candidates.sentence and not unsupported:
             weights = in_sentences(weights, candidates.sentence)
         if candidates.hyde.ids:
             weights["semantic_scaled"] = weights["hyde_scaled"] = weights.get("semantic_scaled", 0.0) / 2

@@ -8,9 +8,8 @@ behind the document's best one. With a weight given the plain formula holds inst
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import overload
 
 import numpy as np
 
@@ -31,7 +30,7 @@ def score(why: Iterable[ScorePart]) -> float:
     return math.fsum(part.points for part in why)
 
 
-class Ranked(Sequence[Candidate]):
+class Ranked:
     """Rows of the candidates, best first by their sums, ties by chunk id. A candidate is made when it is looked at.
 
     `rows` are those that take part and `sums` theirs; `parts` add up to the row's sum, but for rounding. `scale` names
@@ -61,18 +60,11 @@ class Ranked(Sequence[Candidate]):
     def __len__(self) -> int:
         return len(self.rows)
 
-    @overload
-    def __getitem__(self, place: int) -> Candidate: ...
+    def __iter__(self) -> Iterator[Candidate]:
+        return map(self.__getitem__, range(len(self)))
 
-    @overload
-    def __getitem__(self, place: slice) -> list[Candidate]: ...
-
-    def __getitem__(self, place: int | slice) -> Candidate | list[Candidate]:
-        if isinstance(place, slice):
-            return [self._candidate(row) for row in self.rows[place].tolist()]
-        return self._candidate(int(self.rows[place]))
-
-    def _candidate(self, row: int) -> Candidate:
+    def __getitem__(self, place: int) -> Candidate:
+        row = int(self.rows[place])
         chunks = self.candidates.chunks
         keyword, semantic, rerank = (
             None if column is None or np.isnan(column[row]) else float(column[row]) for column in self._scores
@@ -308,8 +300,8 @@ class Calibration:
         return self.curves.get(scale) == _shipped().get(scale)
 
     def relevance(self, scale: str, total: float) -> float:
-        """A sum on a mode's own scale as relevance in 0–1."""
-        return self.curves[scale](total)
+        """A sum on a mode's own scale as relevance in 0–1; the plain sum where it has no scale."""
+        return self.curves[scale](total) if scale else min(1.0, max(0.0, total))
 
     def share(self, *, unlikely: bool, doubtful: bool) -> float:
         """What relevances are multiplied by, which keeps their order, so that none is taken for an answer where that is

@@ -231,8 +231,8 @@ class KeywordRetriever:
             return Ranking("keyword", (), (), (), "skipped", "no word to look for")
         found = self._lexical.search(query, selection, self._depth)
         if query.common and not found.ids:
-            return Ranking("keyword", (), (), (), "skipped", "only words that every text holds", _since(started))
-        return replace(found, ms=_since(started), more=len(found.ids) >= self._depth)
+            return Ranking("keyword", (), (), (), "skipped", "only words that every text holds", since(started))
+        return replace(found, ms=since(started), more=len(found.ids) >= self._depth)
 
     def search(self, query: AnalyzedQuery, further: str, selection: Selection, columns: Columns) -> KeywordResult:
         """The same, beside `further` terms. Quotes are ignored in a paragraph, and in a sentence where they leave
@@ -316,11 +316,6 @@ class VectorQuery:
     vector: Vector
     plain: Vector | None = None  #: as the model embeds it, where `vector` is adapted to the library
 
-    @property
-    def window_characters(self) -> int:
-        """About how far apart in a chunk the model's windows begin."""
-        return self.model.window_limit * WINDOW_CHARACTERS
-
     def toward(self, answer: VectorQuery, own_share: float) -> VectorQuery:
         """The query between this one and a hypothetical answer's."""
         mixed = own_share * self.vector + (1 - own_share) * answer.vector
@@ -339,7 +334,7 @@ class VectorQuery:
             tuple(chunks[first].tolist()),
             tuple(best[first].tolist()),
             tuple(np.clip(best[first], 0.0, 1.0).tolist()),
-            ms=_since(started),
+            ms=since(started),
             more=bool(more),
             windows=tuple(nearest[first].tolist()),
         )
@@ -375,5 +370,6 @@ def _by_chunk(windows: Ids, cosines: Vector) -> tuple[Ids, Floats, Ids]:
     return chunks, np.asarray(cosines)[first].astype(np.float64), windows[first] % WINDOWS_PER_CHUNK
 
 
-def _since(started: float) -> float:
+def since(started: float) -> float:
+    """Milliseconds since a time of `time.perf_counter`."""
     return (time.perf_counter() - started) * 1000

@@ -12,7 +12,7 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -126,7 +126,16 @@ class MatchFinder(dict[str, Match | None]):
     def __missing__(self, piece: str) -> Match | None:
         weights: dict[str, float] = {}
         words: list[Word] = []
-        for word in self._words_of(piece):
+        every = self._by_piece[piece]
+        if is_spelt(piece, 0, len(piece)):  # also what it spells with HTML entities, as the index has it
+            read, places = spelt_with_places(piece)
+            known = {word[0] for word in every}
+            spelt = [word for word in self._by_piece[read] if word[0] not in known]
+            every = [
+                *every,
+                *((token, places[start][0], places[end - 1][1], name) for token, start, end, name in spelt),
+            ]
+        for word in every:
             token = word[0]
             if token in self._wanted:
                 weights[token] = self._wanted[token]
@@ -135,16 +144,6 @@ class MatchFinder(dict[str, Match | None]):
                 weights[alike] = _ALIKE * self._wanted[alike]
         found = self[piece] = Match(weights, words, _without_overlap(words)) if weights else None
         return found
-
-    def _words_of(self, piece: str) -> Sequence[Word]:
-        """The piece's tokens, also those that it spells with HTML entities, as the index has them."""
-        words = self._by_piece[piece]
-        if not is_spelt(piece, 0, len(piece)):
-            return words
-        read, places = spelt_with_places(piece)
-        known = {word[0] for word in words}
-        found = [word for word in self._by_piece[read] if word[0] not in known]
-        return [*words, *((token, places[start][0], places[end - 1][1], name) for token, start, end, name in found)]
 
     def within(self, text: str, start: int, end: int) -> list[Matched]:
         """In order, the pieces of `text[start:end]` with a match."""
@@ -220,7 +219,7 @@ class _Matcher:
         self._analyzer = analyzer
         self._wanted = dict.fromkeys((*query.terms, *(token for phrase in query.phrases for token in phrase)), 1.0)
         self._wanted.update(dict.fromkeys(query.identifiers, _IDENTIFIER))
-        self._alike = TrigramMatcher(self._wanted)
+        self._alike: TrigramMatcher | None = None  #: made where nothing matches
         self._finders: dict[str, MatchFinder] = {}
 
     def finder(self, language: str) -> MatchFinder:
@@ -232,8 +231,9 @@ class _Matcher:
         """By the matches in each span; where there are none, by the words that look like one of the query's."""
         found = _weights_of(text, spans, matched, finder)
         if not found:
+            self._alike = alike = self._alike or TrigramMatcher(self._wanted)
             for number, span in enumerate(spans):
-                if not span.heading and (here := self._alike.within(text, span.start, span.end)):
+                if not span.heading and (here := alike.within(text, span.start, span.end)):
                     found[number] = here
         return found
 
@@ -455,22 +455,6 @@ def _more_lines(spans: Sequence[Span], first: int, last: int, low: int, high: in
 # -- excerpts of sections ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TextRange:
-    """Text of a document around its best passage. Offsets are the document's.
-
-    `text` is as a chunk, made of the chunks that lie there; `best` is where the passage lies.
-    """
-
-    text: Chunk
-    best: tuple[int, int]
-
-    @classmethod
-    def of(cls, chunks: Sequence[Chunk], best: Chunk) -> TextRange:
-        """Chunks in order, `best` among them."""
-        return cls(best if len(chunks) == 1 else _joined(chunks), (best.start, best.end))
-
-
 def section_at(limits: Sequence[int], offset: int) -> tuple[int, int]:
     """First and last offset of the section at an offset, the last one not in it. A section reaches up to the next
     heading of whatever level; `limits` are 0, where the headings begin, and where the document ends."""
@@ -479,14 +463,14 @@ def section_at(limits: Sequence[int], offset: int) -> tuple[int, int]:
 
 
 class Excerpt(NamedTuple):
-    """What is shown of a stretch."""
+    """What is shown of a chunk, or of several that were joined."""
 
     snippet: Snippet
     at: int  #: offset in the document of the sentences that answer
-    whole: bool  #: whether it is the whole section, as far as the stretch holds it
+    whole: bool  #: whether it is the whole section, as far as the chunks hold it
 
 
-def _joined(chunks: Sequence[Chunk]) -> Chunk:
+def joined(chunks: Sequence[Chunk]) -> Chunk:
     """Chunks of one document, in order, as one.
 
     What lies between them is blank: as many line ends as the document has there, and blanks in place of text that is
@@ -543,19 +527,17 @@ def _moved(frame: Frame, by: int) -> Frame:
     )
 
 
-class Excerpts:
+class Excerpts(_Matcher):
     """Cuts excerpts for one query. For one thread.
 
     An excerpt begins and ends where a sentence, a row or a line of code does, and at the border of a block where it
     can. It always holds the sentences that say most of the query, in the part of the chunk whose vector is nearest.
     """
 
-    def __init__(self, analyzer: StandardAnalyzer, query: AnalyzedQuery) -> None:
-        self._matcher = _Matcher(analyzer, query)
-
     def cut(
         self,
-        stretch: TextRange,
+        chunk: Chunk,
+        best: tuple[int, int],
         language: str,
         space: int,
         limits: Sequence[int],
@@ -565,21 +547,26 @@ class Excerpts:
     ) -> Excerpt:
         """At most `space` characters of the section that holds the sentences which answer, all of it if it fits.
 
-        A single sentence is cut only where it has more than `least` characters, too. `limits` are the document's
-        sections (`section_at`); `nearest` is where in the chunk the part lies whose vector is nearest to the query's,
-        where that is known.
+        `chunk` is the best one, or several with it, joined; `best` is where that lies in the document, and `limits` are
+        the document's sections (`section_at`). A single sentence is cut only where it has more than `least` characters,
+        too. `nearest` is where in the best chunk the part lies whose vector is nearest to the query's, where that is
+        known.
         """
-        chunk = stretch.text
         text, spans = chunk.text, spans_of(chunk)
         if not spans:
             nothing = without_hidden(text.strip())[:space].rstrip()
             return Excerpt(Snippet(nothing, chunk.line_start, chunk.line_end), chunk.start, whole=True)
-        finder = self._matcher.finder(language)
+        finder = self.finder(language)
         matched = finder.within(text, spans[0].start, spans[-1].end)
-        inside = _among(spans, stretch.best[0] - chunk.start, stretch.best[1] - chunk.start)
+        base = best[0] - chunk.start
+        inside = _among(spans, base, best[1] - chunk.start)
         own = spans[inside[0] : inside[1] + 1]
-        weights = self._matcher.weights(text, own, matched, finder)
-        first, last = _window(own, weights, min(space, CORE), _nearer(own, nearest, stretch.best[0] - chunk.start))
+        weights = self.weights(text, own, matched, finder)
+        nearer: list[bool] = []  # of each of these whether it stands in the part that is nearest to the question
+        if nearest is not None:
+            low, high = nearest[0] + base, nearest[1] + base
+            nearer = [low <= (span.start + span.end) // 2 < high for span in own]
+        first, last = _window(own, weights, min(space, CORE), nearer)
         while first < last and _is_label(own[first]):  # headings are named above the excerpt, a table's in any case
             first += 1
         while _is_label(own[first]) and first + 1 < len(own):
@@ -619,15 +606,6 @@ def _among(spans: Sequence[Span], low: int, high: int) -> tuple[int, int]:
         return inside[0], inside[-1]
     nearest = min(range(len(spans)), key=lambda number: abs(spans[number].start - low))
     return nearest, nearest
-
-
-def _nearer(own: Sequence[Span], nearest: tuple[int, int] | None, base: int) -> list[bool]:
-    """Of each span of a passage whether it stands in the part that is nearest to the question; `base` is where the
-    passage begins."""
-    if nearest is None:
-        return []
-    low, high = nearest[0] + base, nearest[1] + base
-    return [low <= (span.start + span.end) // 2 < high for span in own]
 
 
 def _grown(

@@ -38,8 +38,9 @@ class KeywordIndex(Protocol):
     def generation(self) -> int:
         """Of the last commit; 0 where there was none."""
 
-    def search(self, query: AnalyzedQuery, selection: Selection, limit: int) -> Ranking:
-        """Best chunks by BM25 over weighted fields; `scores` are BM25 over the most this query could reach."""
+    def search(self, query: AnalyzedQuery, selection: Selection, limit: int, *, body: bool = False) -> Ranking:
+        """Best chunks by BM25 over weighted fields; `scores` are BM25 over the most this query could reach. With `body`
+        by the text alone, where the index scores fields by themselves."""
 
     def features(self, query: AnalyzedQuery, chunk_ids: Ids, names: Collection[str] = FEATURES) -> dict[str, Vector]:
         """Scores of given chunks, for a ranker: each of `names` → array in the order of `chunk_ids`. `bm25` is what

@@ -136,7 +136,8 @@ class LruCache(Generic[K, V]):
     def get(self, key: K) -> V | None:
         """The value, which is then the most recently used; None where it is missing or has expired."""
         with self._lock:
-            self._expire()
+            if self._expires:
+                self._expire()
             if key not in self._entries:
                 self._misses += 1
                 return None

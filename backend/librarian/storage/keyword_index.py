@@ -59,7 +59,7 @@ _SPARE = 1.25  # how many more than expected are ranked, so that enough of them 
 
 _UNWRITTEN = (OSError, ValueError, RuntimeError)  # what tantivy raises
 
-_READ = 400  # entries that scores of given chunks are looked for among
+_REMEMBERED = 10_000  # document frequencies
 _HEAP = 50_000_000  # bytes of postings that the writer collects before it writes a segment; grows as needed
 
 
@@ -115,6 +115,7 @@ class TantivyIndex:
         self._closed = False
         self.damage = ""  #: why its files can't be read, where a search has failed
         self._reached: tuple[Any, AnalyzedQuery, float] | None = None
+        self._frequency: tuple[Any, Callable[[str, str], int]] = (None, lambda field, term: 0)
         try:
             self._searcher = self._newest()
         except BaseException as error:
@@ -206,8 +207,8 @@ class TantivyIndex:
     # -- searching -------------------------------------------------------------------------------------------------
 
     @_reading
-    def search(self, query: AnalyzedQuery, selection: Selection, limit: int) -> Ranking:
-        """Best chunks by BM25 over weighted fields, ties by id.
+    def search(self, query: AnalyzedQuery, selection: Selection, limit: int, *, body: bool = False) -> Ranking:
+        """Best chunks by BM25 over weighted fields, ties by id; with `body` over that field alone.
 
         An entry's raw score is Σ over fields f and terms t of
         ``weight(f) · idf(t, f) · tf · (k1 + 1) / (tf + k1 · (1 − b + b · length / mean length))``;
@@ -215,7 +216,7 @@ class TantivyIndex:
         """
         started = time.perf_counter()
         searcher = self._open_searcher()
-        scored = self._build.scored(query, FIELDS)
+        scored = self._build.scored(query, ("body",) if body else FIELDS)
         ids, raw = _NO_IDS, _NO_SCORES
         if scored is not None and limit > 0 and (selection.mask is None or selection.count > 0):
             ids, raw = self._passing(searcher, [(MUST, scored), *self._build.demanded(query)], selection, limit)
@@ -245,34 +246,31 @@ class TantivyIndex:
 
         `bm25` is what `search` gives as `scores`; `body`, `title`, `headings`, `path` are those fields' BM25 alone,
         over the same reach; `identifiers` is the share of the query's identifiers that the chunk holds, 0 without any.
-        Demands of the query (phrases, exclusions) are left aside. Each name takes a search over these chunks. What may
-        be among the best of all by a field is looked for there first: single chunks take long in every segment.
+        Demands of the query (phrases, exclusions) are left aside. One search per name, over these chunks only, which
+        takes longer than one over all does.
         """
         searcher = self._open_searcher()
         order = np.asarray(chunk_ids, dtype=np.int64)
-
-        def scores(name: str) -> Vector:
-            found = np.zeros(len(order), dtype=np.float32)
+        among = self._build.among("chunk", order)
+        features = {}
+        for name in names:
+            found = features[name] = np.zeros(len(order), dtype=np.float32)
             if name == "identifiers":
                 wanted, scale = self._build.counted(query.identifiers, name), float(len(query.identifiers))
             else:
                 wanted = self._build.scored(query, FIELDS if name == "bm25" else (name,))
                 scale = self._reach(searcher, query)
             if wanted is None or not len(order):
-                return found
-            numbers, own = (_NO_IDS, _NO_SCORES) if name == "bm25" else _best(searcher, wanted, _READ)
-            if len(numbers) in (0, _READ) and len(left := np.setdiff1d(order, numbers)):
-                among = self._build.among("chunk", left)
-                further = _best(searcher, joined([(MUST, among), (MUST, wanted)]), len(left))
-                numbers, own = np.concatenate((numbers, further[0])), np.concatenate((own, further[1]))
+                continue
+            numbers, own = _best(searcher, joined([(MUST, among), (MUST, wanted)]), len(order))
             if len(numbers):
                 sorting = np.argsort(numbers)
                 numbers, own = numbers[sorting], own[sorting]
                 at = np.minimum(np.searchsorted(numbers, order), len(numbers) - 1)
                 np.copyto(found, own[at] / scale, where=numbers[at] == order, casting="same_kind")
-            return np.minimum(found, np.float32(1.0)) if name == "bm25" else found
-
-        return {name: scores(name) for name in names}
+            if name == "bm25":
+                np.minimum(found, np.float32(1.0), out=found)
+        return features
 
     @_reading
     def admitted(self, query: AnalyzedQuery, chunk_ids: Ids) -> Ids:
@@ -294,7 +292,7 @@ class TantivyIndex:
     def frequencies(self, terms: Collection[str]) -> dict[str, int]:
         """Those of these terms that some chunk's body, title, headings or path holds, each with how many bodies do,
         or else titles, headings or paths; a deleted one may count until a merge drops it."""
-        held = self._open_searcher().doc_freq
+        held = self._frequency_of(self._open_searcher())
         counts = ((term, next(filter(None, (int(held(field, term)) for field in WORD_FIELDS)), 0)) for term in terms)
         return {term: count for term, count in counts if count}
 
@@ -367,14 +365,22 @@ class TantivyIndex:
         return reach
 
     def _reach_of(self, searcher: Any, query: AnalyzedQuery) -> float:
-        entries, body = _entries(searcher), self._build.weights["body"]
-        absent, parts = self._build.shares(query), []
+        held, body = self._frequency_of(searcher), self._build.weights["body"]
+        absent, parts, entries = self._build.shares(query), [], sum([held("kind", kind) for kind in get_args(Kind)])
         for field, term, weight in self._build.weighted(query, self._build.weights):
-            if containing := searcher.doc_freq(field, term):
+            if containing := held(field, term):
                 absent.pop(term, None)
                 parts.append(weight * idf(containing, entries))
         parts += [body * share * idf(0, entries) for share in absent.values()]
         return (K1 + 1) * math.fsum(parts) or 1.0
+
+    def _frequency_of(self, searcher: Any) -> Callable[[str, str], int]:
+        """What gives a field's and a term's document frequency; remembered, since questions share most words."""
+        known, held = self._frequency
+        if known is not searcher:
+            held = functools.lru_cache(_REMEMBERED)(searcher.doc_freq)
+            self._frequency = (searcher, held)
+        return held
 
     def _newest(self) -> Any:
         self._index.reload()

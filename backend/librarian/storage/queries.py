@@ -26,9 +26,9 @@ from .rows import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,
     EMAIL_COLUMNS,
+    LEFT_OUT,
     UNFINISHED,
     Row,
-    leaves_out,
     stored_chunk,
     stored_document,
     stored_email,
@@ -101,7 +101,7 @@ class CatalogReader:
             else:
                 missing.append(chunk_id)
         if missing:
-            rows = self._rows(f"SELECT id, {CHUNK_COLUMNS} FROM chunks WHERE id AMONG ?", _listed(missing))
+            rows = self._rows(f"SELECT id, {CHUNK_COLUMNS} FROM chunks WHERE id AMONG ?", list(map(int, missing)))
             read = self._stored(rows)
             for stored in read if len(read) <= _SHOWN else ():
                 cache.put((self.changes, stored.chunk_id), stored)
@@ -110,7 +110,7 @@ class CatalogReader:
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
         """Texts of chunks by id; unknown ids are missing. Cheaper than `chunks`."""
-        return dict(self._rows("SELECT id, text FROM chunks WHERE id AMONG ?", _listed(ids)))
+        return dict(self._rows("SELECT id, text FROM chunks WHERE id AMONG ?", list(map(int, ids))))
 
     def chunks_of(self, doc_id: int) -> list[StoredChunk]:
         """All chunks of a document in order."""
@@ -125,7 +125,7 @@ class CatalogReader:
 
     def _stored(self, rows: Sequence[Row]) -> list[StoredChunk]:
         """Chunks of rows, with what their documents' texts must tell where rows leave it out."""
-        pending_chunks = sorted({row[1] for row in rows if leaves_out(row)})
+        pending_chunks = sorted({row[1] for row in rows if row[-1].startswith(LEFT_OUT)})
         texts: dict[int, str] = {}
         if pending_chunks:
             found = self._rows("SELECT doc_id, text FROM texts WHERE doc_id AMONG ?", pending_chunks)
@@ -137,7 +137,7 @@ class CatalogReader:
         that have some."""
         copies: dict[int, tuple[str, ...]] = {}
         for chunk_id, doc_id, digest in self._rows(
-            "SELECT id, doc_id, hash FROM chunks WHERE id AMONG ? AND hash <> ''", _listed(chunk_ids)
+            "SELECT id, doc_id, hash FROM chunks WHERE id AMONG ? AND hash <> ''", list(map(int, chunk_ids))
         ):
             rows = self._rows(
                 """SELECT DISTINCT d.file_path FROM documents d JOIN
@@ -183,7 +183,7 @@ class CatalogReader:
 
         Those that were read lately aren't read again."""
         texts, known, missing = self._memory.documents, {}, []
-        for doc_id in _listed(ids):
+        for doc_id in list(map(int, ids)):
             if (stored := texts.get((self.changes, doc_id, text))) is not None:
                 known[doc_id] = stored
             else:
@@ -428,10 +428,6 @@ class CatalogReader:
             if len(moved) >= most:
                 break
         return found + moved[:most]
-
-
-def _listed(ids: Iterable[int]) -> list[int]:
-    return [int(number) for number in ids]
 
 
 def _by_id(rows: Iterable[Any]) -> dict[int, Row]:

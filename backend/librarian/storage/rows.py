@@ -118,7 +118,7 @@ Row = tuple[Any, ...]
 
 #: An opening of more characters isn't kept with each of its passages: a table's header may be larger than they are.
 OPENING = 600
-_LEFT_OUT = "~"  #: stands before frames of which an opening isn't kept
+LEFT_OUT = "~"  #: stands before frames of which an opening isn't kept: only the document's text tells it
 
 UNFINISHED = "?"  #: what `known` gives as the hash of an archive whose members are stored, but not yet itself
 
@@ -222,12 +222,7 @@ def _packed_frames(chunk: Chunk) -> str:
         (f.kind, f.start, f.end, opening, f.opening_end, f.closing, f.closing_start)
         for f, opening in zip(chunk.frames, openings, strict=True)
     ]
-    return (_LEFT_OUT if None in openings else "") + json.dumps((frames, chunk.titles, chunk.unseen))
-
-
-def leaves_out(row: Row) -> bool:
-    """Whether a chunk's row (id and CHUNK_COLUMNS) lacks what only its document's text can tell."""
-    return str(row[-1]).startswith(_LEFT_OUT)
+    return (LEFT_OUT if None in openings else "") + json.dumps((frames, chunk.titles, chunk.unseen))
 
 
 def stored_chunk(row: Row, document_text: str = "") -> StoredChunk:
@@ -236,7 +231,7 @@ def stored_chunk(row: Row, document_text: str = "") -> StoredChunk:
     place = (level, page, line_start, line_end, digest)
     if not packed:
         return StoredChunk(chunk_id, doc_id, Chunk(ordinal, start, end, text, _heading_path(path), *place))
-    frames, titles, unseen = json.loads(packed.removeprefix(_LEFT_OUT))
+    frames, titles, unseen = json.loads(packed.removeprefix(LEFT_OUT))
     for frame in frames:
         if frame[3] is None:
             frame[3] = document_text[start + frame[1] : start + frame[4]].rstrip("\n")

@@ -49,7 +49,9 @@ class SqliteSession:
 
     def rows(self, statement: str, *values: object) -> list[Any]:
         """All rows that a statement returns."""
-        return self._execute(statement, values).fetchall()
+        # A list is one bound value, whatever its length: one prepared statement.
+        bound = [json.dumps(value) if isinstance(value, list) else value for value in values]
+        return self.connection.execute(_translated(statement), bound).fetchall()
 
     def many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
         """Execute the statement for each row of values."""
@@ -57,17 +59,13 @@ class SqliteSession:
 
     def stream(self, statement: str, *values: object) -> Iterator[list[Any]]:
         """The rows that a statement returns, in batches."""
-        cursor = self._execute(statement, values)
+        bound = [json.dumps(value) if isinstance(value, list) else value for value in values]
+        cursor = self.connection.execute(_translated(statement), bound)
         while rows := cursor.fetchmany(_STREAMED):
             yield rows
 
     def notify(self, generation: int) -> None:
         """No other server reads this file."""
-
-    def _execute(self, statement: str, values: Iterable[object]) -> sqlite3.Cursor:
-        # A list is one bound value, whatever its length: one prepared statement.
-        bound = [json.dumps(value) if isinstance(value, list) else value for value in values]
-        return self.connection.execute(_translated(statement), bound)
 
 
 class SqliteDatabase:

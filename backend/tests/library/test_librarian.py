@@ -19,7 +19,7 @@ from librarian.daemon.discovery import find
 from librarian.documents import listing
 from librarian.errors import CallerError, NotFound, SetupError
 from librarian.library import Librarian
-from librarian.schemas import OPERATIONS
+from librarian.schemas import OPERATIONS, SearchResponseBase
 from librarian.settings import Settings
 from librarian.text.sanitizing import visible
 
@@ -88,6 +88,20 @@ def test_a_thread_is_one_hit_and_can_be_read_whole(library: Librarian) -> None:
     thread = library.get_thread(mails.results[0].thread_id)
     assert [mail.message_id for mail in thread.emails] == ["one@example.org", "two@example.org"]
     assert any("Ada" in person for person in thread.participants)
+
+
+@pytest.mark.parametrize(
+    ("operation", "given"), [("search_documentation", {}), ("search_emails", {"max_per_thread": 0})]
+)
+def test_what_is_hardly_relevant_is_counted_and_shown_on_demand(
+    library: Librarian, operation: str, given: dict[str, object]
+) -> None:
+    asked = {"query": "who wins the chess tournament", **given}
+    strong, every = (library.call(operation, {**asked, "include_weak": weak}) for weak in (False, True))
+    assert isinstance(strong, SearchResponseBase)
+    assert isinstance(every, SearchResponseBase)
+    assert strong.weak_hidden == every.total - strong.total > 0
+    assert (every.weak_hidden, strong.total) == (0, 1)
 
 
 def test_mails_by_filter_alone_come_newest_first(library: Librarian) -> None:

@@ -37,8 +37,18 @@ def test_a_keyword_index_that_fails_at_a_later_look_up_degrades_the_answer(
     outcome = asked(manual, text, mode)
     assert outcome.hits
     used = method == "admitted" and "-till" in text and mode != "keyword"
-    used = used or (method == "features" and (mode != "keyword" or "_" in text))
+    used = used or (method == "features" and "_" in text)
     assert any(reason.startswith("keyword: ") for reason in outcome.degraded) is used
+
+
+def test_a_keyword_index_that_fails_at_its_second_search_degrades_the_answer(
+    manual: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search, first = manual.lexical.search, iter([True])
+    monkeypatch.setattr(manual.lexical, "search", lambda *a, **k: search(*a, **k) if next(first, False) else fails())
+    outcome = asked(manual, "deploy the shop")
+    assert outcome.hits
+    assert outcome.degraded == ("keyword: a segment is missing",)
 
 
 @pytest.mark.parametrize("text", [text for text in QUESTIONS if "deploy" in text])

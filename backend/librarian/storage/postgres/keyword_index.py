@@ -183,7 +183,7 @@ class PostgresKeywordIndex:
 
     # -- searching -------------------------------------------------------------------------------------------------
 
-    def search(self, query: AnalyzedQuery, selection: Selection, limit: int) -> Ranking:
+    def search(self, query: AnalyzedQuery, selection: Selection, limit: int, *, body: bool = False) -> Ranking:
         """Best chunks by score, ties by id; the score is in 0–1 and given as both `raw` and `scores`."""
         started = time.perf_counter()
         terms = _terms(query)
