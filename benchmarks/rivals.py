@@ -14,6 +14,7 @@ import argparse
 import hashlib
 import json
 import sqlite3
+import sys
 from collections.abc import Sequence
 from fnmatch import fnmatch
 from functools import cache
@@ -22,11 +23,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
+
+import build_model
+
 import judged_sets
 import knowledge_rag
 from judged_sets import JudgedSet
-from librarian.embeddings.model_files import ModelStore
-from librarian.embeddings.model_table import DEFAULT
 from plain import Model, PlainPipeline
 
 MODES = {"rank-bm25": "keyword", "plain semantic": "semantic", "plain hybrid": "hybrid"}
@@ -93,7 +96,11 @@ def with_knowledge_rag(one: JudgedSet, work: Path, python: Path, found: Rankings
     """The rankings with knowledge-rag's, made where missing."""
     if "knowledge-rag" in found:
         return found
-    whole = ModelStore(work / "models", keep_fp32=True).ensure(DEFAULT)
+    whole = work / "model"
+    if not (whole / "model.onnx").exists():
+        whole.mkdir(exist_ok=True)
+        build_model.published_files(whole)
+        build_model.build_files(whole)
     product = _product(one)
     texts = [question.text for question in one.questions()]
     answers = knowledge_rag.asked(python, work / f"knowledge-rag-{one.name}", one.docs / product, whole, texts)

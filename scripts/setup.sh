@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets up what is missing: .venv, the pinned dependencies, the embedding model. Says nothing where all is there.
+# Sets up what is missing: .venv and the pinned dependencies. Says nothing where all is there.
 #
 #   ./scripts/setup.sh              PYTHON=/path/to/python3 chooses another Python than the first one found
 set -eu
@@ -48,9 +48,4 @@ if [ "$(cat .venv/installed 2>/dev/null)" != "$stamp" ]; then
         say "$conflicts"
     fi
     printf '%s\n' "$stamp" >.venv/installed
-fi
-
-if ! .venv/bin/librarian models fetch --quiet; then
-    say "Warning: the embedding model could not be set up, so only keyword search works."
-    say "         Once the network is back: .venv/bin/librarian models fetch"
 fi

@@ -23,7 +23,6 @@ pip app install --quiet --require-hashes --only-binary=:all: -r "$folder/require
 
 cp -r "$folder/docs" "$place/docs"
 cd "$HOME"  # no configuration lies here, so folders are named
-"$place/app/bin/librarian" models fetch
 "$place/app/bin/librarian" index --root "$place/docs" --index "$place/index"
 "$place/app/bin/librarian" search "how do I connect Claude Desktop" -n 1 --root "$place/docs" --index "$place/index"
 

@@ -108,15 +108,16 @@ def _model(settings: Settings) -> Check:
         return Check("model", "note", "embeddings are off: keyword search only", "Set embeddings.enabled to true.")
     if settings.embeddings.provider != "local":
         return Check("model", "ok", f"{name} by {settings.embeddings.provider}")
-    from ..embeddings.model_files import ModelStore
+    from ..embeddings.model_files import SHIPPED, ModelStore
 
     models = ModelStore()
     folder = models.locate(name)
     if folder is None:
         return Check("model", "wrong", f"{name} isn't installed", f"Run librarian models fetch {name}.")
     if changed := models.changed_files(name):
-        detail = f"{name} in {folder} has changed since it was fetched: {', '.join(changed)}"
-        return Check("model", "wrong", detail, f"Delete that folder and run librarian models fetch {name}.")
+        detail = f"{name} in {folder} has changed since it was installed: {', '.join(changed)}"
+        again = f"Delete that folder and run librarian models fetch {name}."
+        return Check("model", "wrong", detail, "Install Librarian again." if folder == SHIPPED else again)
     return Check("model", "ok", f"{name} in {folder}")
 
 

