@@ -15,8 +15,8 @@ from pathspec import GitIgnoreSpec
 from ..errors import SetupError, SourceError
 from ..files.paths import Paths, chosen, left_out_folder, mtime_of, name_of, spelling_of
 from ..files.safe_open import open_below
+from ..files.symlinks import Links
 from ..models import Failure, SourceFile
-from ..parsing.document_builder import Links
 from ..parsing.email.parser import EXTENSIONS as ARCHIVE_EXTENSIONS
 from ..parsing.email.parser import format_of
 

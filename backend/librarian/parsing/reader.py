@@ -12,6 +12,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib import import_module
 from typing import TypeVar
 
 from ..errors import SourceError
@@ -20,46 +21,46 @@ from ..models import NOT_INCLUDED, QUOTED_PATH, Chunk, Document, Excluded, Keywo
 from ..text.analyzer import StandardAnalyzer
 from ..text.characters import spelt
 from ..text.cross_references import MESSAGE
-from .asciidoc import AsciiDocParser
 from .base import Parser
 from .chunking import StructureChunker
-from .email.parser import EmailParser, MboxArchive, begins_as_archive, format_of
+from .email.parser import MboxArchive, begins_as_archive, format_of
 from .email.quotes import not_indexed, quoted_blocks
-from .html import EpubParser, HtmlParser
 from .includes.expansion import Expansion, expanded
 from .includes.files import IncludeRoots
-from .markdown import MarkdownParser, NotebookParser
 from .metadata import given_doc_type, searched_metadata
-from .open_api import StructuredDataParser
-from .open_document import OpenDocumentParser
-from .pdf import PdfParser
 from .plain_text import unparted
-from .rtf import RichTextParser
-from .slides import SlidesParser
-from .spreadsheet import CommaSeparatedParser, SpreadsheetParser
-from .text import TextParser
-from .word import WordParser
 
-_PARSERS: tuple[Parser, ...] = (
-    MarkdownParser(),
-    TextParser(),
-    AsciiDocParser(),
-    StructuredDataParser(),
-    HtmlParser(),
-    NotebookParser(),
-    PdfParser(),
-    WordParser(),
-    OpenDocumentParser(),
-    RichTextParser(),
-    SlidesParser(),
-    SpreadsheetParser(),
-    CommaSeparatedParser(),
-    EpubParser(),
-    EmailParser(lambda: PARSERS),
+#: The registry of formats, a line for each: the module in this folder, and its class.
+FORMATS = (
+    "markdown.MarkdownParser",
+    "text.TextParser",
+    "asciidoc.AsciiDocParser",
+    "open_api.StructuredDataParser",
+    "html.HtmlParser",
+    "markdown.NotebookParser",
+    "pdf.PdfParser",
+    "word.WordParser",
+    "open_document.OpenDocumentParser",
+    "rtf.RichTextParser",
+    "slides.SlidesParser",
+    "spreadsheet.SpreadsheetParser",
+    "spreadsheet.CommaSeparatedParser",
+    "html.EpubParser",
+    "email.parser.EmailParser",
 )
 
+
+def _parsers() -> Iterator[tuple[str, Parser]]:
+    """Extension (with its dot, lower case) and parser of each format."""
+    for name in FORMATS:
+        module, _, kind = name.rpartition(".")
+        parser: Parser = getattr(import_module(f".{module}", __package__), kind)()
+        for extension in parser.extensions:
+            yield extension, parser
+
+
 #: Extension (with its dot, lower case) → parser.
-PARSERS: dict[str, Parser] = {extension: parser for parser in _PARSERS for extension in parser.extensions}
+PARSERS: dict[str, Parser] = dict(_parsers())
 
 #: The same for archives: extension → what cuts it into documents.
 ARCHIVES: dict[str, MboxArchive] = {extension: MboxArchive() for extension in MboxArchive.extensions}
@@ -76,7 +77,7 @@ _VERSION = "21"
 #: Characters of prose that the language is found by.
 _LANGUAGE_SAMPLE = 4_000
 #: Formats whose words may hold entities and tags of HTML.
-_SPELLING = frozenset((*MarkdownParser.extensions, *AsciiDocParser.extensions))
+_SPELLING = frozenset((*PARSERS[".md"].extensions, *PARSERS[".adoc"].extensions))
 
 
 class FileReader:

@@ -67,9 +67,9 @@ def refused(name: str) -> Iterator[None]:
     """Turns what libraries raise for damaged files into a `SourceError`."""
     try:
         yield
-    except (SourceError, MemoryError):
+    except (SourceError, MemoryError, KeyboardInterrupt, SystemExit):
         raise
-    except Exception as error:  # of kinds as many as there are libraries
+    except BaseException as error:  # of kinds as many as there are libraries; those of Rust's panics are no `Exception`
         locked = "password" in str(error).lower() or "encrypted" in str(error).lower()
         raise SourceError(
             f"'{name}' isn't a readable {posixpath.splitext(name)[1].lower()} file: {error}.",

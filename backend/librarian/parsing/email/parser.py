@@ -11,14 +11,13 @@ import email
 import hashlib
 import os
 import re
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Literal
 
 from ...errors import SourceError
 from ...models import ATTACHMENT_HEADING, FOLDED, Block, Document, Excluded, Heading, SourceFile
-from ..base import Parser
 from ..metadata import cut_at_sentence, iso_of_ns, title_from_name
 from .headers import Headers, RawHeaders, email_of, writer_of
 from .outlook import is_outlook, mail_of
@@ -39,15 +38,11 @@ _LIST_ITEM = re.compile(r"(?:[-*•]|\d{1,3}[.)])\s+\S")
 
 
 class EmailParser:
-    """RFC 5322 and MIME as mail programs really write them. Raises `SourceError(reason="not_a_mail")`.
-
-    `parsers` gives the registry of formats, for attachments.
-    """
+    """RFC 5322 and MIME as mail programs really write them. Raises `SourceError(reason="not_a_mail")`."""
 
     extensions: tuple[str, ...] = (".eml", ".emlx", ".msg")
 
-    def __init__(self, parsers: Callable[[], Mapping[str, Parser]] = dict, *, depth: int = 0) -> None:
-        self._parsers = parsers
+    def __init__(self, *, depth: int = 0) -> None:
         self._depth = depth
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
@@ -94,15 +89,17 @@ class EmailParser:
 
     def _attach(self, whole: _Whole, source: SourceFile, part: Part) -> list[str]:
         """Append what an attachment says; returns notes about what couldn't be read."""
-        name, parsers = part.attachment.filename, self._parsers()
-        extension = next((one for one in part.extensions if one in parsers), "")
-        parser = parsers.get(extension)
+        from ..reader import PARSERS  # which holds this parser
+
+        name = part.attachment.filename
+        extension = next((one for one in part.extensions if one in PARSERS), "")
+        parser = PARSERS.get(extension)
         if parser is None or len(whole.text) > _ATTACHMENT_CHARACTERS:
             return []
         if extension in self.extensions:
             if self._depth >= _DEPTH:
                 return []
-            parser = EmailParser(self._parsers, depth=self._depth + 1)
+            parser = EmailParser(depth=self._depth + 1)
         try:
             inner = parser.parse(
                 replace(source, file_path=f"{source.file_path}/{name}", size=len(part.data)), part.data
