@@ -28,15 +28,12 @@ from .encoding import Decoded, decode
 from .front_matter import FrontMatter, read_front_matter
 from .html_cleanup import (
     around_text,
-    classes,
     code_language,
     drawn_text,
     formula,
     heading_level,
     image_text,
     is_around,
-    is_declaration_cell,
-    is_for_search,
     is_in_note,
     is_label,
     is_layout,
@@ -46,7 +43,6 @@ from .html_cleanup import (
     main_of,
     name_of,
     names_its_rows,
-    summary_columns,
     without_site,
 )
 from .metadata import DATE_KEYS, given_doc_type, given_language, modified_of, summary_of, tags_of
@@ -120,7 +116,6 @@ class HtmlPage:
         self._hanging: dict[int, int] = {}  # rows to come, by column, that a cell above reaches into
         self._taken: set[int] = set()  # columns of the open row that belong to a cell above
         self._table: _Element | None = None
-        self._columns = 0  # of a table of boxes
 
     def write(self, root: _Element) -> None:
         """Everything below `root`."""
@@ -190,8 +185,6 @@ class HtmlPage:
             self._pieces.append(" " if in_line else "\n")
         elif name == "img":
             self._pieces.append(self._image(element))
-        elif name == "span" and self._heading and element.get("class") == "sep" and not (element.text or len(element)):
-            self._pieces.append(".")  # drawn by a style, between the parts of a name
         elif self._rows is not None:
             self._start_in_table(element, name)
         elif self._is_short and (name in _BLOCKS or name in _HEADINGS):
@@ -202,8 +195,6 @@ class HtmlPage:
         elif name == "pre" or is_listing(element, name):
             self._flush()
             self._pre, self._pre_element = code_language(element), element
-        elif name == "td" and is_declaration_cell(element):
-            self._pieces.append(" ")
         elif name in _BLOCKS or name in _HEADINGS or (self._address and is_label(element, name)):
             self._flush()
             self._open(element, name)
@@ -239,8 +230,6 @@ class HtmlPage:
         elif name == "table" and not self._is_layout(element):
             self._rows, self._table = [], element
             self._hanging = {}
-        elif name == "div" and (columns := summary_columns(element)) and not is_layout(element):
-            self._rows, self._table, self._columns = [], element, columns
         elif name in ("div", "p") and (level := heading_level(element)):
             self._title = element
             self._open_heading(element, level)
@@ -249,11 +238,7 @@ class HtmlPage:
         return is_layout(table)
 
     def _start_in_table(self, element: _Element, name: str) -> None:
-        if self._is_box(element, name) and self._rows is not None:
-            if not self._rows or len(self._rows[-1]) >= self._columns:
-                self._rows.append([])
-            self._pieces.clear()
-        elif name == "tr" and self._rows is not None:
+        if name == "tr" and self._rows is not None:
             self._rows.append([])
             self._pieces.clear()
             self._taken = {column for column, left in self._hanging.items() if left}
@@ -289,7 +274,7 @@ class HtmlPage:
                 self._named = f"{self._named}\n{named}" if self._named else named
                 self._pieces.clear()
             self._label = None
-        elif name in _BLOCKS and not (name == "td" and is_declaration_cell(element)):
+        elif name in _BLOCKS:
             self._flush()
             if name in _LISTS:
                 if self._lists:
@@ -336,10 +321,7 @@ class HtmlPage:
 
     def _end_in_table(self, element: _Element, name: str) -> None:
         rows = self._rows or []
-        if self._is_box(element, name):
-            rows[-1].append(_SPACES.sub(" ", "".join(self._pieces)))
-            self._pieces.clear()
-        elif name in ("td", "th"):
+        if name in ("td", "th"):
             if rows:
                 self._end_cell(rows[-1], _SPACES.sub(" ", "".join(self._pieces)))
             self._pieces.clear()
@@ -349,24 +331,16 @@ class HtmlPage:
             self._out.paragraph(_SPACES.sub(" ", words))
         elif element is self._table:
             self._write_label()
-            if classes(element) == {"memname"}:  # the declaration of a member, by Doxygen
-                words = " ".join(cell for row in rows for cell in row if cell.strip())
-                self._out.paragraph(words.replace("( ", "(").replace(" )", ")"), self._links)
-            elif names_its_rows(element):
+            if names_its_rows(element):
                 self._write_fields(rows)
             else:
                 self._out.table(rows, self._links)
             self._rows = self._table = None
-            self._columns = 0
             self._links = []
             self._inline.clear()
             self._pieces.clear()
         elif name in _BLOCKS:
             self._pieces.append(" ")
-
-    def _is_box(self, element: _Element, name: str) -> bool:
-        """Whether an element is a cell of a table of boxes."""
-        return self._columns > 0 and name == "div" and element.getparent() is self._table
 
     def _end_cell(self, row: list[str], words: str) -> None:
         while len(row) in self._taken:
@@ -380,8 +354,6 @@ class HtmlPage:
         links = self._links
         for name, *cells in filter(None, rows):
             name = name.strip()
-            if name.startswith("[") and len(cells) > 1:  # "[in]", before the name of a parameter
-                name, cells = f"{cells[0].strip()} {name}", cells[1:]
             words = "; ".join(cell.strip() for cell in cells if cell.strip())
             self._out.item(f"{name.rstrip(':')}: {words}" if name and words else name or words, links=links)
             links = []
@@ -482,10 +454,8 @@ class HtmlParser:
             encoding_confidence=decoded.confidence,
             summary=_summary(document) or document.summary,
         )
-        if root is not None and len(document.text) < _LONGEST_SIGNPOST:
-            reason = "sent on" if is_sent_on(root) else "search results" if is_for_search(root) else ""
-            if reason:
-                document = replace(document, excluded=(Excluded(0, len(document.text), reason),))
+        if root is not None and len(document.text) < _LONGEST_SIGNPOST and is_sent_on(root):
+            document = replace(document, excluded=(Excluded(0, len(document.text), "sent on"),))
         return _with_front_matter(document, front, source) if front.end else document
 
 

@@ -5,7 +5,6 @@ names, and of what is told by its content alone, such as links to the pages befo
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -14,15 +13,12 @@ if TYPE_CHECKING:
 
 #: What a link is called that leads to a neighbour of the page, as Texinfo, DocBook and Sphinx have it.
 _RELATIONS = frozenset({"next", "prev", "previous", "up", "start", "contents", "index", "bookmarks"})
-_ARROWS = frozenset({"<", "<<", ">", ">>"})  #: what such a link shows, as texi2html has it
 _KEYS = frozenset("npu")  #: by which a browser follows such a link
 _MOST_LINKS = 200  #: looked at, of a page
 _SAMPLE = 300  #: elements of a box that are counted
 _LONGEST = 800  #: characters of a box of such links
 _BETWEEN = 14  #: characters that may stand beside each link: "Previous: ", " | "
 _HIGHEST = 4  #: boxes around each other
-_MARKS = 4  #: characters that may stand beside each link of a table of contents: its number
-_MOST_ELEMENTS = 20_000  #: looked at for such tables
 _MANY = 2_000  #: elements of a box that are counted where that costs little
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 #: What parts a page's own title from its site's name; behind a colon that is the name of a manual.
@@ -37,7 +33,7 @@ def around_text(root: _Element, title: str) -> set[_Element]:
     for link in islice(root.iter("a"), 20 * _MOST_LINKS):
         if len(boxes) < _MOST_LINKS and _leads_to_neighbour(link) and link.getparent() not in boxes:
             boxes[link.getparent()] = _box(link)
-    found = {box for box in boxes.values() if box is not None} | _contents(root)
+    found = {box for box in boxes.values() if box is not None}
     if (name := _name_of_site(root, title)) is not None:
         box = _box(name)
         found.add(name if box is None else box)
@@ -54,12 +50,6 @@ def is_sent_on(root: _Element) -> bool:
     return False
 
 
-def is_for_search(root: _Element) -> bool:
-    """Whether a page is one in which Doxygen's script shows what a search finds."""
-    body = root.find("body")
-    return body is not None and "SRPage" in (body.get("class") or "").split()
-
-
 def _leads_to_neighbour(link: _Element) -> bool:
     get = link.get
     relation = (get("rel") or "").lower().split()
@@ -67,75 +57,7 @@ def _leads_to_neighbour(link: _Element) -> bool:
         return True
     if get("href") is None:
         return False
-    return (get("accesskey") or "").lower() in _KEYS or _is_arrow(link)
-
-
-def _is_arrow(link: _Element) -> bool:
-    """Whether a link is an arrow in brackets; others may be names of operators."""
-    if (link.text or "").strip() not in _ARROWS or not (link.tail or "").startswith("]"):
-        return False
-    before, around = link.getprevious(), link.getparent()
-    words = before.tail if before is not None else around.text if around is not None else ""
-    return (words or "").rstrip().endswith("[")
-
-
-def _contents(root: _Element) -> set[_Element]:
-    """Lists of links to headings further down in the page: they say nothing that those don't."""
-    waiting: dict[str, list[_Element]] = {}
-    matched: dict[_Element, None] = {}  # in order
-    for element in islice(root.iter("a", *_HEADINGS), _MOST_ELEMENTS):
-        if element.tag == "a" and not (element.get("href") or "").startswith("#"):
-            continue
-        words = "".join(islice(element.itertext(), _SAMPLE))
-        key = " ".join(words.split()).casefold().rstrip("¶# ")
-        if element.tag != "a":
-            matched.update(dict.fromkeys(waiting.pop(key, ())))
-        elif key and not _is_of_heading(element):
-            waiting.setdefault(key, []).append(element)
-    found: set[_Element] = set()
-    checked: dict[_Element, bool] = {}
-    for link in matched:
-        box, outer = None, link.getparent()
-        for _ in range(2 * _HIGHEST):
-            if outer is None or outer in found or outer.tag in _WHOLE or outer.tag in _CELLS:
-                break
-            if outer not in checked:
-                checked[outer] = len(checked) < _MOST_LINKS and _holds_only(outer, matched)
-            if not checked[outer]:
-                break
-            box, outer = outer, outer.getparent()
-        if box is not None and sum(inner in matched for inner in box.iter("a")) > 1:
-            found.add(box)
-        elif _neighbour(link, 1) in matched or _neighbour(link, -1) in matched:
-            found.add(link)
-    return found
-
-
-def _neighbour(link: _Element, step: int) -> _Element | None:
-    """The element behind a link or before it, where nothing but the end of a line stands between, as groff has it."""
-    for _ in range(2):
-        found = link.getnext() if step > 0 else link.getprevious()
-        between = link if step > 0 else found
-        if found is None or between is None or (between.tail or "").strip():
-            return None
-        if found.tag != "br":
-            return found
-        link = found
-    return None
-
-
-def _is_of_heading(link: _Element) -> bool:
-    around = link.getparent()
-    return next(link.iter(*_HEADINGS), None) is not None or (around is not None and around.tag in _HEADINGS)
-
-
-def _holds_only(box: _Element, matched: Collection[_Element]) -> bool:
-    """Whether a box holds links to headings, and hardly anything else."""
-    if next(box.iter(*_HEADINGS, "pre"), None) is not None:
-        return False
-    links, linked, words = _counts(box, _MOST_ELEMENTS)
-    known = sum(link in matched for link in islice(box.iter("a"), _MOST_ELEMENTS))
-    return 2 * known > links and words - linked <= _MARKS * links
+    return (get("accesskey") or "").lower() in _KEYS
 
 
 def _counts(box: _Element, most: int) -> tuple[int, int, int]:
@@ -268,8 +190,6 @@ _AROUND_NAMES = frozenset(
 )  # fmt: skip
 #: Names of links around a text in some generators, and in others of its boxes (DocBook's tips, Sphinx's asides).
 _AROUND_IF_LINKS = frozenset({"sidebar", "related", "menu", "path", "page-header", "global-nav"})
-_SOURCE = frozenset({"src", "srclink"})  #: classes of links to sources, by rustdoc and gi-docgen
-_NEXT_TO_SOURCE = frozenset({"rightside", "out-of-band"})
 _PROMPT = re.compile(r"(?:(?:In|Out)\s*)?\[[\d*\s]*\]:?")  #: the number of a notebook's cell
 _SELF = frozenset((*"¶§#🔗◆", "More..."))  #: what a heading's link to itself shows, and Doxygen's to what stands below
 _NOTES = frozenset(
@@ -285,10 +205,6 @@ _TITLES = (
     ("", "method-heading", ("div", "p", "h3", "h4"), 4),
 )
 _TITLE_NAMES = frozenset(name for _, name, _, _ in _TITLES)
-#: Cells that begin a row with the name of what the others describe, by Doxygen and gtk-doc.
-_NAMING_CELLS = frozenset(
-    {"paramdir", "paramname", "parameter_name", "struct_member_name", "enum_member_name", "union_member_name"}
-)
 _LABELS = re.compile(
     r"admonition-title|admonition-?heading|alert-(?:title|heading)|custom-block-title|aside__title|blockquote-tag-title"
     r"|sd-tab-label|librarian-tab-label",
@@ -359,20 +275,8 @@ def is_around(element: _Element, name: str) -> bool:
         return True
     if name in ("summary", "span") and _is_of_code(element, name):
         return True
-    if name == "a":
-        return _leads_to_source(element)
-    if not _NEXT_TO_SOURCE.isdisjoint(names):
-        return any(_SOURCE & classes(link) for link in element.iter("a"))
     prompt = any("prompt" in one for one in names)
     return prompt and _PROMPT.fullmatch("".join(islice(element.itertext(), _SAMPLE)).strip()) is not None
-
-
-def _leads_to_source(link: _Element) -> bool:
-    """Whether a link is one to the source of what is described."""
-    words = _text(link).casefold() if len(link) <= 1 else ""
-    if words in ("[source]", "[src]"):
-        return True
-    return words in ("source", "src") and bool(_SOURCE & classes(link) or "src" in classes(link.getparent()))
 
 
 def _is_of_code(element: _Element, name: str) -> bool:
@@ -480,25 +384,10 @@ def is_layout(table: _Element) -> bool:
 
 
 def names_its_rows(table: _Element) -> bool:
-    """Whether the first row begins with a header and goes on with values, as Sphinx's lists of fields do, or with a
-    name."""
+    """Whether the first row begins with a header and goes on with values, as Sphinx's lists of fields do."""
     row = next((inner for inner in table.iter() if name_of(inner) == "tr"), None)
     cells = [] if row is None else [cell for cell in row if name_of(cell) in ("td", "th")]
-    if not cells or _NAMING_CELLS & classes(cells[0]):
-        return bool(cells)
-    return name_of(cells[0]) == "th" and any(name_of(cell) == "td" for cell in cells)
-
-
-def summary_columns(element: _Element) -> int:
-    """How many columns a table of boxes has, as Javadoc writes its summaries; 0 for anything else."""
-    if "summary-table" not in classes(element):
-        return 0
-    return sum("table-header" in classes(cell) for cell in element)
-
-
-def is_declaration_cell(cell: _Element) -> bool:
-    """Whether a cell is part of one of the lines that Doxygen sums up a class by, which its table's headings part."""
-    return cell.get("class") in ("memItemLeft", "memItemRight")
+    return bool(cells) and name_of(cells[0]) == "th" and any(name_of(cell) == "td" for cell in cells)
 
 
 def _text(element: _Element) -> str:

@@ -309,11 +309,6 @@ def markdown(body: str) -> str:
         ("<p><code>open a<br>close <var>b</var></code></p>", "```\nopen a\nclose b\n```"),
         ("<p>Type <code>open<br>close</code>.</p>", "Type `open close`."),
         (
-            "<div class='summary-table'><div class='table-header'>Type</div><div class='table-header'>Way</div>"
-            "<div class='col-first'><code>int</code></div><div class='col-last'>up | <b>down</b></div></div>",
-            "| Type | Way |\n| --- | --- |\n| `int` | up \\| **down** |",
-        ),
-        (
             "<div class='admonitionblock warning'><table><tr><td class='icon'><i class='fa' title='Warning'></i></td>"
             "<td class='content'><p>Close it:</p><pre>close()</pre><p>Then go.</p></td></tr></table></div>",
             "**Warning**\nClose it:\n\n```\nclose()\n```\n\nThen go.",

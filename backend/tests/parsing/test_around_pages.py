@@ -103,12 +103,6 @@ def test_a_motto_above_the_title_is_no_summary_and_a_title_no_tag(parse: Parse) 
     assert parse(page("Pump", TEXT, '<meta name="keywords" content="pump, oil">'), "a/b/c.html").tags == ("pump", "oil")
 
 
-def test_a_names_parts_in_a_heading_stay_parted(parse: Parse) -> None:
-    sep = '<span class="sep" role="presentation"></span>'
-    doc = parse(f"<h1><a href='x'>Gdk</a>{sep}<a href='y'>Surface</a>{sep}hide</h1><p>Hides it.</p>", "a/b/c.html")
-    assert doc.title == "Gdk.Surface.hide"
-
-
 @pytest.mark.no_cover
 def test_however_many_links_lead_to_neighbours_each_costs_the_same(parse: Parse) -> None:
     boxes = "<div>" * 40 + "<a rel='next' href='x'>next</a> | " * 20_000

@@ -1,21 +1,15 @@
 """Pages that generators of documentation write: what is proved here.
 
 * What follows the first words of an item stands under them, however many paragraphs it has.
-* Lists of links to a page's own headings are no text, nor arrows to its neighbours; links in sentences and tables are.
 * A page's title is its own: not its site's, not the first of its parts, and without its site's name behind it.
-* Links to sources, logos, numbers of a notebook's cells and pages that only show a search's results are not found.
-* Tables of boxes by Javadoc are tables; what Doxygen sets in tables to declare a member are lines.
+* Logos and numbers of a notebook's cells are not found.
 * What is shown around code, or only to one who searches, is no text.
-* Rows that describe parameters are items, and frames around text no tables; RDoc's methods are headings.
+* Frames around text are no tables; RDoc's methods are headings.
 """
 
 from __future__ import annotations
 
-import time
-
 import pytest
-
-from librarian.parsing.chunking import StructureChunker
 
 from .conftest import Parse
 
@@ -25,55 +19,6 @@ def test_all_that_follows_the_first_words_of_an_item_stands_under_them(parse: Pa
     assert parse(f"<ul>{item}<li>Stops it.</li></ul>", "acme/auth/pump.html").text == (
         "- Turns it.\n  Parameters:\n  speed - in turns\n  Returns:\n  the heat\n- Stops it."
     )
-
-
-PARTS = "<h2>Oil</h2><p>Black.</p><h2>Air</h2><p>Clean.</p><h2>Oil</h2><p>Again.</p>"
-
-
-@pytest.mark.parametrize(
-    "contents",
-    [
-        '<ul id="parts"><li><a href="#o">Oil</a><ul><li><a href="#a">Air</a></li></ul></li></ul>',
-        '<a href="#o">Oil</a><br>\n<a href="#a">Air</a><br>',
-        '<div><a href="all">All</a> | <a href="#o">Oil</a> | <a href="#a">Air</a></div>',
-        '<ol><li>1. <a href="#o">Oil</a></li><li>2. <a href="#a">Air</a></li></ol>',
-    ],
-)
-def test_links_to_the_headings_of_a_page_are_no_text(parse: Parse, contents: str) -> None:
-    doc = parse(f"<h1>Pump</h1>{contents}{PARTS}", "acme/auth/pump.html")
-    assert doc.text == "# Pump\n\n## Oil\n\nBlack.\n\n## Air\n\nClean.\n\n## Oil\n\nAgain."
-
-
-@pytest.mark.parametrize(
-    ("words", "kept"),
-    [
-        ('<p>It needs <a href="#o">Oil</a> and <a href="#a">Air</a> of good quality.</p>', "It needs Oil and Air of"),
-        ('<table><tr><td><a href="#o">Oil</a></td><td><a href="#a">Air</a></td></tr></table>', "| Oil | Air |"),
-        ('<ul><li><a href="#o">Oil</a></li></ul>', "- Oil"),
-        ('<ul><li><a href="o.html">Oil</a></li><li><a href="a.html">Air</a></li></ul>', "- Oil\n- Air"),
-        ('<a href="#o"><h2>Oil</h2></a>', "## Oil"),
-        ('<p>Alias for: <a href="#shl">&lt;&lt;</a></p>', "Alias for: <<"),
-    ],
-)
-def test_links_to_headings_in_sentences_and_tables_and_single_ones_are_text(
-    parse: Parse, words: str, kept: str
-) -> None:
-    assert kept in parse(f"<h1>Pump</h1>{words}{PARTS}", "acme/auth/pump.html").text
-
-
-def test_arrows_in_brackets_lead_to_the_pages_around_one(parse: Parse) -> None:
-    cells = "".join(f'<td>[<a href="{to}.html">{words}</a>]</td>' for to, words in (("a", " &lt; "), ("t", "Top")))
-    bar = f"<table><tr>{cells}<td> &nbsp; </td></tr></table>"
-    assert parse(f"{bar}<h1>Pump</h1><p>It turns.</p>{bar}", "acme/auth/pump.html").text == "# Pump\n\nIt turns."
-
-
-@pytest.mark.no_cover
-def test_however_many_links_lead_to_headings_each_costs_the_same(parse: Parse) -> None:
-    links = "".join(f'<div><p><a href="#{n}">{n}</a> and so on and on</p>' for n in range(5_000))
-    heads = "".join(f"<h2>{n}</h2>" for n in range(5_000))
-    started = time.thread_time()
-    parse(f"<div>{links}{heads}</div>", "acme/auth/pump.html")
-    assert time.thread_time() - started < 5
 
 
 @pytest.mark.parametrize("title", ["The pump | Shop 3.2 manual", "The pump"])
@@ -128,10 +73,7 @@ def page_of(parse: Parse, body: str) -> str:
 @pytest.mark.parametrize(
     "mark",
     [
-        '<a class="srclink" title="go to source" href="https://code/pump.c#L2">[src]</a>',
         '<a class="reference internal" href="_modules/pump.html"><span class="viewcode-link">[source]</span></a>',
-        '<span class="rightside"><span class="since">1.0.0</span> · <a class="srclink" href="p.rs">source</a></span>',
-        '<span class="rightside"><a class="src" href="p.rs">Source</a></span>',
         '<a class="test-arrow" href="https://play/pump">Run</a>',
         '<span class="permalink"><a href="#p">&#9670;&nbsp;</a></span>',
         '<a href="pump.html#p">More...</a>',
@@ -140,7 +82,7 @@ def page_of(parse: Parse, body: str) -> str:
         '<div class="jp-InputPrompt">In&nbsp;[ ]:</div>',
     ],
 )
-def test_links_to_sources_logos_and_numbers_of_cells_are_no_text(parse: Parse, mark: str) -> None:
+def test_links_to_a_place_itself_logos_and_numbers_of_cells_are_no_text(parse: Parse, mark: str) -> None:
     assert page_of(parse, f"<div>{mark}</div>") == "# Pump\n\nIt turns."
     assert page_of(parse, f"<h2>Oil {mark}</h2><p>Black.</p>").startswith("# Pump\n\n## Oil\n\nBlack.")
 
@@ -157,62 +99,6 @@ def test_links_to_sources_logos_and_numbers_of_cells_are_no_text(parse: Parse, m
 )
 def test_words_that_only_look_like_such_marks_are_text(parse: Parse, words: str, kept: str) -> None:
     assert page_of(parse, f"<p>{words}</p>") == f"# Pump\n\n{kept}\n\nIt turns."
-
-
-def test_what_haddock_declares_says_nothing_of_its_source(parse: Parse) -> None:
-    declared = '<p class="src"><a class="def">turn</a> :: Int <a href="s" class="link">Source</a></p>'
-    assert page_of(parse, declared) == "# Pump\n\nturn :: Int\n\nIt turns."
-
-
-def test_a_page_for_the_results_of_doxygens_search_is_not_found(parse: Parse) -> None:
-    body = '<div id="SRIndex"><div class="SRStatus">Loading...</div><div class="SRStatus">No Matches</div></div>'
-    doc = parse(f'<html><body class="SRPage">{body}</body></html>', "acme/auth/all_1.html")
-    assert not StructureChunker().chunk(doc)
-    assert StructureChunker().chunk(parse(f"<html><body>{body}</body></html>", "acme/auth/all_1.html"))
-
-
-def test_a_table_of_boxes_by_javadoc_is_a_table(parse: Parse) -> None:
-    head = '<div class="table-header col-first">Type</div><div class="table-header col-last">Method</div>'
-    cells = "".join(
-        f'<div class="col-first {color}"><code>int</code></div><div class="col-last {color}"><div class="block">{name}'
-        "<ul><li>soon</li></ul></div></div>"
-        for color, name in (("even-row-color", "start"), ("odd-row-color", '<a href="#s">stop</a>'))
-    )
-    grid = f'<div class="summary-table two-column-summary">{head}{cells}</div>'
-    doc = parse(f"<h1>Pump</h1>{grid}<p>It turns.</p>", "acme/auth/p.html")
-    table = "| Type | Method |\n| --- | --- |\n| int | start soon |\n| int | stop soon |"
-    assert doc.text == f"# Pump\n\n{table}\n\nIt turns."
-    assert [(link.text, doc.text[link.start :][:4]) for link in doc.links] == [("stop", "stop")]
-    coded = grid.replace("soon", "<pre>now()</pre>")
-    assert "```\nnow()\n```" in page_of(parse, coded)  # which no cell can hold
-
-
-def test_what_doxygen_sets_in_tables_to_declare_a_member_are_lines(parse: Parse) -> None:
-    summary = (
-        '<table class="memberdecls"><tr class="heading"><td colspan="2"><h2>Functions</h2></td></tr><tr>'
-        '<td class="memItemLeft">Pump &amp;&#160;</td><td class="memItemRight"><a href="#t">turn</a> (int speed)</td>'
-        '</tr><tr><td class="mdescLeft">&#160;</td><td class="mdescRight">Turns it.</td></tr></table>'
-    )
-    assert page_of(parse, summary) == "# Pump\n\n## Functions\n\nPump & turn (int speed)\n\nTurns it.\n\nIt turns."
-    member = (
-        '<table class="memname"><tr><td class="memname">Pump &amp; turn </td><td>(</td><td>int </td><td>speed, </td>'
-        "</tr><tr><td></td><td></td><td>int </td><td>oil = 1</td></tr><tr><td></td><td>)</td><td></td><td></td></tr>"
-        "</table>"
-    )
-    assert page_of(parse, member) == "# Pump\n\nPump & turn (int speed, int oil = 1)\n\nIt turns."
-
-
-def test_rows_that_describe_parameters_are_items(parse: Parse) -> None:
-    rows = (
-        '<tr><td class="paramname">{}</td><td>how fast</td></tr><tr><td class="paramname">oil</td><td>which</td></tr>'
-    )
-    assert page_of(parse, f"<table class='params'>{rows.format('speed')}</table>") == (
-        "# Pump\n\n- speed: how fast\n- oil: which\n\nIt turns."
-    )
-    row = '<tr><td class="paramdir">[in]</td><td class="paramname">speed</td><td>how fast</td></tr>'
-    assert "\n- speed [in]: how fast\n" in page_of(parse, f"<table class='params'>{row}</table>")
-    row = '<tr><td class="parameter_name"><p>speed</p></td><td><p>how fast</p></td><td>[nullable]</td></tr>'
-    assert "\n- speed: how fast; [nullable]\n" in page_of(parse, f"<table>{row}</table>")
 
 
 def test_text_in_a_frame_is_no_table(parse: Parse) -> None:
