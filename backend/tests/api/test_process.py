@@ -131,7 +131,7 @@ def test_serve_with_the_transport_stdio_is_a_host_s_server(library: Library) -> 
         host.initialize()
         assert found(host.call("search_documentation", query="rotate a token"))[0] == "ray/core/tokens.md"
     assert host.noise == []
-    assert "MCP is spoken over stdin and stdout" in host.stderr
+    assert "only stdin and stdout are served" in host.stderr
 
 
 def test_two_libraries_lie_side_by_side(stored: Library, tmp_path: Path) -> None:
