@@ -116,12 +116,12 @@ def test_one_too_slow_leaves_hybrids_order_and_says_how_far_it_got(
 def test_one_that_cannot_be_loaded_leaves_hybrids_order_and_says_why(
     opened: Callable[..., Librarian], tmp_path: Path
 ) -> None:
-    (tmp_path / "judge" / "model_int8.onnx").write_bytes(b"no graph")
+    (tmp_path / "judge" / "tokenizer.json").unlink()
     library = opened()
     answer = library.search(QUESTION, mode="rerank")
     assert answer.mode == "hybrid"
     assert answer.retrievers.rerank.status == "failed"
-    assert "model_int8.onnx" in answer.retrievers.rerank.reason
+    assert "tokenizer.json" in answer.retrievers.rerank.reason
     assert [reason.startswith("rerank: ") for reason in answer.degraded] == [True]
     assert library.status().status == "degraded"
     assert order(answer) == order(library.search(QUESTION, mode="hybrid"))
