@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -84,12 +85,13 @@ def commands() -> dict[str, Any]:
 
 
 def _section(name: str, command: Any) -> str:
-    lines = ["", f"## {name}", "", command.help.strip(), ""]
+    paragraphs = command.help.strip().split("\n\n")
+    lines = ["", f"## {name}", "", "\n\n".join(textwrap.fill(each, 120) for each in paragraphs), ""]
     if ":" in (command.epilog or ""):
         lines += ["```text", command.epilog.partition(": ")[2], "```", ""]
     for parameter in command.params:
         if parameter.param_type_name == "argument":
-            lines.append(f"* `{parameter.name.upper()}`: {parameter.help}")
+            lines.append(f"* `{parameter.metavar or parameter.name.upper()}`: {parameter.help}")
         elif not parameter.hidden and not EVERYWHERE & set(parameter.opts):
             names = ", ".join(f"`{option}`" for option in (*parameter.opts, *parameter.secondary_opts))
             lines.append(f"* {names}: {parameter.help}")

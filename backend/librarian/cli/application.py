@@ -238,6 +238,7 @@ def _with_shared_options(function: Callable[..., Any], names: Collection[str]) -
         kind = inspect.Parameter.KEYWORD_ONLY
         parameters.append(inspect.Parameter(name, kind, default=default, annotation=annotation))
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__doc__ = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.getdoc(function) or "")  # the terminal breaks lines
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
 

@@ -240,6 +240,7 @@ def connect(
     host: Annotated[
         str,
         typer.Argument(
+            metavar="CLIENT",
             help="claude-desktop, claude-code, cursor, vscode, codex or gemini.",
             autocompletion=_completing("cli.connect", "HOSTS"),
             show_default=False,
@@ -282,14 +283,18 @@ def config_command(
     target: Target,
     key: Annotated[
         str | None,
-        typer.Argument(help="One setting, such as search.mode.", autocompletion=_completing("settings", "SETTINGS")),
+        typer.Argument(
+            help="A setting such as search.mode, or a section such as search.",
+            autocompletion=_completing("settings", "SETTINGS"),
+        ),
     ] = None,
 ) -> None:
     """Show settings: the value in force, its source, and what it means."""
     from ..settings import SETTINGS
 
     settings = target.settings()
-    found = [settings.provenance(name) for name in ([key] if key else SETTINGS)]
+    keys = [name for name in SETTINGS if not key or name.startswith(f"{key}.")] or [str(key)]
+    found = [settings.provenance(name) for name in keys]
     rows: list[dict[str, Any]] = [
         {"key": f.key, "value": f.value, "source": f.source, "sentence": f.setting.description} for f in found
     ]

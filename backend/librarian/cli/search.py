@@ -134,14 +134,14 @@ def search(
 @app.command(example="librarian show librarian/guide/installation.md --section 'Time and size'", panel=ASK)
 def show(
     target: Target,
-    path: Annotated[str, typer.Argument(help="file_path, id or uri of a result; path:10-20 for lines.")],
-    query: Annotated[str | None, typer.Option(help="A question: only the sections that answer it.")] = None,
+    path: Annotated[str, typer.Argument(help="The path, id or uri of a result; path:10-20 for lines.")],
+    query: Annotated[str | None, typer.Option(help="A question: print only the sections that answer it.")] = None,
     section: Annotated[str | None, typer.Option(help="A heading or its anchor.")] = None,
     lines: Annotated[str | None, typer.Option(metavar="A-B", help="Lines, such as 10-20, 10- or 10.")] = None,
-    max_chars: Annotated[int, typer.Option(help="The most characters; 0: all.")] = 0,
-    max_tokens: Annotated[int | None, typer.Option(help="With --query: size at most, in tokens.")] = None,
+    max_chars: Annotated[int, typer.Option(help="Maximum number of characters; 0: all.")] = 0,
+    max_tokens: Annotated[int | None, typer.Option(help="With --query: maximum size in tokens.")] = None,
 ) -> None:
-    """Show a document, a section, some lines, or what answers a question. Exit code 1 where there is none."""
+    """Print a document, a section of it, some lines, or what answers a question. Exit code 1 if there is none."""
     if lines is None and (named := re.fullmatch(r"(.+):(\d+(?:-\d*)?)", path)):
         path, lines = named.groups()
     first, last = _line_range(lines)
@@ -161,11 +161,11 @@ def show(
 @app.command(example="librarian thread 1de8e54fa984fa7e", panel=ASK)
 def thread(
     target: Target,
-    thread_id: Annotated[str, typer.Argument(help="thread_id of a result of search --emails.")],
-    offset: Annotated[int, typer.Option(help="Begin behind so many mails.")] = 0,
-    max_chars: Annotated[int, typer.Option(help="The most characters; 0: all.")] = 0,
+    thread_id: Annotated[str, typer.Argument(help="The thread that a result of search --emails names.")],
+    offset: Annotated[int, typer.Option(help="Number of emails to skip.")] = 0,
+    max_chars: Annotated[int, typer.Option(help="Maximum number of characters; 0: all.")] = 0,
 ) -> None:
-    """Show an email thread, oldest mail first."""
+    """Print an email thread, oldest email first."""
     answer = target.ask("get_email_thread", thread_id=thread_id, offset=offset, max_chars=max_chars)
     target.write(answer, rendering.thread)
 
@@ -176,9 +176,9 @@ def thread(
 def analyze(
     target: Target,
     question: Annotated[list[str], typer.Argument(help="The question.")],
-    path: Annotated[str | None, typer.Option(help="A document that ought to be found: where it falls out.")] = None,
+    path: Annotated[str | None, typer.Option(help="A document that should be found: explain why it isn't.")] = None,
 ) -> None:
-    """Say how a question is understood, and why a document isn't found for it."""
+    """Explain how a question is interpreted, and why a document isn't found for it."""
     target.write(target.ask("analyze_query", query=" ".join(question), path=path), rendering.analysis)
 
 
@@ -186,14 +186,14 @@ def analyze(
 def products(
     target: Target, product: Annotated[str | None, typer.Argument(help="List the components of this product.")] = None
 ) -> None:
-    """List products, or the components of one."""
+    """List the products, or the components of one."""
     operation = "list_components" if product else "list_products"
     target.write(target.ask(operation, product=product or None), rendering.products)
 
 
 @app.command(example="librarian status --json | jq .embedded_chunks", panel=ASK)
 def status(target: Target) -> None:
-    """Say what the index holds and whether everything works."""
+    """Show what the index holds and whether everything works."""
     target.write(target.ask("get_index_status"), rendering.status)
 
 

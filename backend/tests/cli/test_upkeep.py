@@ -92,6 +92,13 @@ def test_config_shows_value_origin_and_sentence(house: SimpleNamespace, capsys: 
     assert 'search.mode = "auto"  (default)' in out
     assert "system.version = null  (default)" in out
     assert "note: embeddings.max_text_length has no effect" in out
+    assert main.run(["config", "mcp"]) == 0
+    assert [line.split(" = ")[0] for line in capsys.readouterr().out.splitlines() if " = " in line] == [
+        "mcp.transport",
+        "mcp.host",
+        "mcp.port",
+        "mcp.endpoint",
+    ]
     assert main.run(["config", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["file"] == str(house.config)
