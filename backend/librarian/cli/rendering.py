@@ -83,6 +83,8 @@ def _heading(page: Page, result: Answer, *, graded: bool) -> None:
     place = f"{result['file_path']}:{result['line_start']}-{result['line_end']}"
     page_number = f"  page {result['page']}" if result.get("page") else ""
     part = f"  thread {result['thread_id']}" if "sender" in result else ""
+    if (size := result.get("thread_size") or 1) > 1:
+        part = f"  1 of {size} emails: librarian thread {result['thread_id']}"
     if lines := result.get("section_lines"):
         part = f"  of {lines[0]}-{lines[1]}, {counted(result['tokens'], 'token')}"
     stale = ("  stale: changed since", "red") if result.get("stale") else ""

@@ -994,6 +994,12 @@ def test_mails_that_filters_alone_chose_show_no_score(score: float | None, line:
     assert line in out.getvalue()
 
 
+def test_a_mail_with_replies_names_the_command_that_shows_them() -> None:
+    out = io.StringIO()
+    rendering.search(Page(out), answer([result(**MAIL, thread_size=3)]))
+    assert "  1 of 3 emails: librarian thread t1" in out.getvalue()
+
+
 def test_words_that_a_mail_quotes_arent_told_as_its_senders() -> None:
     out = io.StringIO()
     rendering.search(Page(out), answer([result(**MAIL, heading_path=["Quoted"], why=[])]))
