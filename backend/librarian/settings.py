@@ -761,15 +761,10 @@ def _by_key(pairs: Iterable[tuple[str, object]], source: str) -> dict[str, Given
 
 
 def _nearest(written: str) -> str:
-    """A hint with the name nearest to an unknown key: in its section, else anywhere, else with the same last part."""
-    names = [*SETTINGS, *ALIASES]
-    section, _, leaf = written.rpartition(".")
-    if section:
-        same = [name.rpartition(".")[2] for name in names if name.rpartition(".")[0] == section]
-        near = [f"{section}.{name}" for name in get_close_matches(leaf, same, 1)]
-    else:
-        near = get_close_matches(written, sorted({name.split(".")[0] for name in names}), 1)
-    near = near or get_close_matches(written, names, 1) or [name for name in names if name.endswith(f".{leaf}")]
+    """A hint with the setting or section nearest to an unknown key, else one with the same last part."""
+    names = [*SETTINGS, *ALIASES, *filter(None, _SECTIONS)]
+    leaf = written.rpartition(".")[2]
+    near = get_close_matches(written, names, 1) or [name for name in names if name.endswith(f".{leaf}")]
     return f"Nearest: {near[0]!r}." if near else "`librarian config` lists all settings."
 
 

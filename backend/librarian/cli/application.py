@@ -130,19 +130,14 @@ class Target:
             error.message, error.hint = in_own_words(error.message), in_own_words(error.hint)
             raise
 
-    def write(self, answer: Mapping[str, Any], render: Callable[[Page, Mapping[str, Any]], None]) -> None:
-        """Write an answer as JSON, or as `render` lays it out."""
+    def write(self, answer: Mapping[str, Any], shown: str | Callable[[Page, Mapping[str, Any]], None]) -> None:
+        """Write an answer as JSON, or as a text, or as a function of `rendering` lays it out."""
         if self.as_json:
             write_json(answer)
+        elif isinstance(shown, str):
+            sys.stdout.write(f"{shown}\n")
         else:
-            render(Page(), answer)
-
-    def print(self, answer: Mapping[str, Any], text: str) -> None:
-        """Write an answer as JSON, or a text in its place."""
-        if self.as_json:
-            write_json(answer)
-        else:
-            sys.stdout.write(f"{text}\n")
+            shown(Page(), answer)
 
 
 class _ShortHelp:

@@ -56,7 +56,7 @@ def crawl(
             raise CallerError("--remove needs --project.", hint="Name the project to delete.")
         count = pages.remove_project(root, index, project)
         left = "; files that weren't crawled are still there" if (root / pages.project_name(project)).exists() else ""
-        target.print({"project": project, "removed": count}, f"{project}: {counted(count, 'page')} removed{left}")
+        target.write({"project": project, "removed": count}, f"{project}: {counted(count, 'page')} removed{left}")
         return
     names = [project] if project else list(pages.projects(index)) if refresh and not url else []
     if not names and refresh:

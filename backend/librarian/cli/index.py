@@ -273,7 +273,7 @@ def connect(
     answer["backup"] = str(backup) if backup else None
     saved = f" (backup of the former file: {backup})" if backup else ""
     named = "" if name == connect.NAME else f" as {name}"
-    target.print(answer, f"{path} names Librarian now{named}{saved}. {chosen.after}" if write else text.rstrip("\n"))
+    target.write(answer, f"{path} names Librarian now{named}{saved}. {chosen.after}" if write else text.rstrip("\n"))
     if not (write or target.as_json):
         sys.stderr.write(f"\nAdd this to {path}, or run again with --write. {chosen.after}\n")
 
@@ -334,7 +334,7 @@ def trust(
     if revoke:
         known = config_files.distrust(file)
         text = f"{file} is no longer trusted." if known else f"{file} was not trusted."
-        target.print({"file": str(file), "trusted": False}, text)
+        target.write({"file": str(file), "trusted": False}, text)
         return
     known = config_files.is_trusted(file)
     config_files.trust(file)  # first: only a trusted file may name everything
@@ -346,7 +346,7 @@ def trust(
         raise
     lines = [f"   {key} = {json.dumps(value, ensure_ascii=False, default=str)}" for key, value in settings.items()]
     answer = {"file": str(file), "trusted": True, "settings": settings}
-    target.print(answer, visible("\n".join([f"{file} is trusted as it is now. It sets:", *lines])))
+    target.write(answer, visible("\n".join([f"{file} is trusted as it is now. It sets:", *lines])))
 
 
 def _settings_of(file: Path) -> dict[str, object]:
@@ -385,7 +385,7 @@ def fetch(
         folder = store.ensure(wanted)
     elif quiet:
         return
-    target.print({"name": wanted, "folder": str(folder)}, f"{wanted} is in {folder}")
+    target.write({"name": wanted, "folder": str(folder)}, f"{wanted} is in {folder}")
 
 
 @models_app.command("list", example="librarian models list")
@@ -404,7 +404,7 @@ def list_models(target: Target) -> None:
         state = "installed" if name in installed else absent
         lines.append(f"{'*' if name == used else ' '} {name:<{max(map(len, names))}}  {state}")
     models = [{"name": name, "used": name == used, "installed": name in installed} for name in names]
-    target.print({"models": models}, "\n".join(lines))
+    target.write({"models": models}, "\n".join(lines))
 
 
 @models_app.command(example="librarian models use all-MiniLM-L6-v2")
@@ -424,4 +424,4 @@ def use(
     config_files.write_value(path, "embeddings", "model", name)
     if (winner := settings.again().provenance("embeddings.model")).source != str(path):
         note(f"{winner.source} says {winner.value!r} and overrides the file. Remove it.")
-    target.print({"name": name, "config": str(path)}, f"{path}: embeddings.model is {name}")
+    target.write({"name": name, "config": str(path)}, f"{path}: embeddings.model is {name}")
