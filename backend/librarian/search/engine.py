@@ -45,7 +45,17 @@ from ..text.cross_references import key_of, names_asked
 from ..vector_stores.base import VectorStore
 from ..vector_stores.exact import ExactStore
 from . import pagination, ranking, suggestions
-from .candidates import NO_IDS, OFF, PAGE, Candidates, RequiredIdentifiers, joined, required_identifiers, surveyed
+from .candidates import (
+    NO_IDS,
+    OFF,
+    PAGE,
+    Candidates,
+    RequiredIdentifiers,
+    joined,
+    nan_to_zero,
+    required_identifiers,
+    surveyed,
+)
 from .missing_words import Missing, MissingWords
 from .query_expansion import REWRITTEN, QueryExpansion, QueryForm, answer_from_template, described, why_no_answer
 from .ranker import GIVEN, LinearRanker, shipped
@@ -490,9 +500,13 @@ class HybridSearchEngine:
         return found
 
     def _says_little(self, context: SearchContext, found: Ranked, missing: Missing) -> bool:
-        """Whether a query is of so few words, which the library holds, that the shipped curve tells nothing."""
+        """Whether the shipped curve tells nothing: the library holds a query's words, which are few or stand in one
+        passage."""
         if missing.words or not self._calibration.is_shipped(found.scale):
             return False
+        best = float(nan_to_zero(found.candidates.keyword_scores()).max(initial=0.0))
+        if self._calibration.answerable(self._calibration.relevance("keyword", best)) == "yes":
+            return True
         words = self._missing_words.held(context.analyzed, context.columns.languages())
         return 0 < len(words) <= FEW_WORDS and all(
             held or word.lower() in context.in_other_forms for word, held in words.items()
@@ -625,11 +639,14 @@ class HybridSearchEngine:
             model = context.vector.model if context.vector is not None else None
             supported = model is None or model.knows(context.analyzed.language or "en")
             candidates = surveyed(candidates, context.analyzed, context.columns, supported=supported)
+        query, chunks = context.analyzed, candidates.chunks
         if len(context.named):
-            holds = np.isin(candidates.chunks.doc_ids, context.columns.doc_of(context.named))
-            chunks = replace(candidates.chunks, holds_identifier=holds)
-            candidates = replace(candidates, chunks=chunks, asks_identifier=True)
-        query = context.analyzed
+            holds = np.isin(chunks.doc_ids, context.columns.doc_of(context.named))
+            candidates = replace(candidates, chunks=replace(chunks, holds_identifier=holds), asks_identifier=True)
+        elif both and not candidates.asks_identifier and len(query.wanted.split()) == 1:
+            holds = chunks.bm25 > 0  # a single word that few documents hold is as telling as an identifier
+            if 0 < len(np.unique(chunks.doc_ids[holds])) <= PAGE:
+                candidates = replace(candidates, chunks=replace(chunks, holds_identifier=holds), asks_identifier=True)
         demanding = context.mode != "semantic" and (query.excluded or query.excluded_phrases or query.phrases)
         return self._without_excluded(context, candidates) if demanding else candidates
 

@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ..text.analyzer import StandardAnalyzer
-from ..text.dictionaries import dictionary
 from ..text.scripts import fold_accents, normal
 
 if TYPE_CHECKING:  # the command line reads this page without numpy
@@ -26,7 +25,6 @@ _TERMS = 300_000  #: most frequent indexed words that are looked through
 _SHORTEST, _REST, _LONG = 4, 3, 5  #: letters of a part, of the rest of its compound, and of a part inside or a stem
 _LONG_WORD = "bankbank"  #: a word's stem may be another one where it ends a long word
 _WORD = re.compile(r"[^\W\d_]{2,40}(?:\*|(?![\w*]))")
-_LINKS = ("", "s", "es", "n", "en", "e", "er")  #: letters between the parts of a compound
 #: How letters are written where a keyboard lacks them, in both directions.
 _SPELT = (("ä", "ae"), ("ö", "oe"), ("ø", "oe"), ("ü", "ue"), ("å", "aa"))
 
@@ -56,56 +54,33 @@ class WordForms:
             if word.endswith("*"):
                 forms = self._lexical.terms(fold_accents(word[:-1]), FORMS * 2)
             else:
-                stems = {token for one in languages for token in self._analyzer.tokens(word, one)}
-                forms = [*self._spelt(word, languages), *self._compounds(word, stems, languages, compounding)]
+                spellings = {spelling: self._stems(spelling, languages) for spelling in (word, *_spelt(word))}
+                stems = spellings.pop(word)
+                others = set().union(*spellings.values())
+                forms = sorted(self._lexical.frequencies(others)) if others else []
+                foreign = not COMPOUNDING.isdisjoint(languages) or not self._analyzer.is_word(word)
+                if compounding or (foreign and not self._lexical.frequencies(stems)):
+                    forms += self._compounds((word, *spellings), languages)
                 forms = [form for form in forms if form not in stems]
             if forms:
                 found[match.group().lower().rstrip("*")] = tuple(dict.fromkeys(forms))
         return found
 
-    def _spelt(self, word: str, languages: Sequence[str]) -> list[str]:
-        """Indexed stems of a word with its umlauts spelt in the other way."""
-        spellings = {word.replace(*pair) for pair in _SPELT} | {word.replace(two, one) for one, two in _SPELT}
-        plain = whole = word
-        for letter, two in _SPELT:
-            plain, whole = plain.replace(letter, two), whole.replace(two, letter)
-        stems = {
-            token
-            for spelling in spellings.union((plain, whole)) - {word}
-            for language in languages
-            for token in self._analyzer.tokens(spelling, language)
-        }
-        return sorted(self._lexical.frequencies(stems)) if stems else []
+    def _stems(self, word: str, languages: Sequence[str]) -> set[str]:
+        return {token for language in languages for token in self._analyzer.tokens(word, language)}
 
-    def _compounds(self, word: str, stems: set[str], languages: Sequence[str], compounding: bool) -> list[str]:
-        """Indexed words that a word is a part of, most frequent first; unless `compounding`, of a word that is neither
-        held nor English alone."""
-        if len(word) < _SHORTEST or not stems:
-            return []
-        if not compounding and (self._lexical.frequencies(stems) or self._analyzer.is_word(word)):
-            return []
-        behind = (self._analyzer.stem(_LONG_WORD + word, one) for one in languages if one in COMPOUNDING)
-        stems = stems.union(one.removeprefix(_LONG_WORD) for one in behind)
+    def _compounds(self, spellings: Sequence[str], languages: Sequence[str]) -> list[str]:
+        """Indexed words that a word, in one of its spellings, is a part of; most frequent first."""
         found: dict[str, None] = {}
-        for part in {fold_accents(word), *stems}:
-            found |= dict.fromkeys(
-                term for term in self._holding(part) if self._is_compound(term, part, part in stems, languages)
-            )
+        for word in spellings:
+            typed = fold_accents(word)
+            behind = (self._analyzer.stem(_LONG_WORD + word, one) for one in languages if one in COMPOUNDING)
+            stems = self._stems(word, languages).union(one.removeprefix(_LONG_WORD) for one in behind) - {typed}
+            for part in (typed, *sorted(stems)):
+                if len(part) >= _REST and len(typed) >= _SHORTEST:
+                    terms = self._holding(part)
+                    found |= dict.fromkeys(term for term in terms if _is_compound(term, part, stemmed=part != typed))
         return list(found)[:FORMS]
-
-    def _is_compound(self, term: str, part: str, stemmed: bool, languages: Sequence[str]) -> bool:
-        """Whether a part, as typed or as its stem, and other words make an indexed word."""
-        before, _, behind = term.partition(part)
-        if not before:
-            return len(behind) >= _REST and (not stemmed or len(part) >= _LONG)
-        if len(before) < _REST - 1 or len(part) < _REST:
-            return False
-        if behind or len(part) >= _LONG:
-            return len(part) >= _LONG
-        parts = (before[at:] for at in range(len(before) - 1))
-        known = (one.removesuffix(link) for one in parts for link in _LINKS if one.endswith(link))
-        has_dictionary = any(dictionary(language) for language in COMPOUNDING.intersection(languages))
-        return not has_dictionary or any(len(one) > 1 and self._analyzer.is_word(one, languages) for one in known)
 
     def _holding(self, part: str) -> Iterator[str]:
         words = self._terms(self._lexical.generation)
@@ -119,3 +94,26 @@ class WordForms:
         """Indexed words, most frequent first, each between line breaks."""
         words = (word for word in self._lexical.terms("", _TERMS) if len(word) > _SHORTEST and word.isalpha())
         return "\n".join(("", *words, ""))
+
+
+def _spelt(word: str) -> set[str]:
+    """A word with letters in place of two that stand for them, or the other way round: one kind of them, or all."""
+    found = {word.replace(*pair) for pair in _SPELT} | {word.replace(two, one) for one, two in _SPELT}
+    plain = whole = word
+    for letter, two in _SPELT:
+        plain, whole = plain.replace(letter, two), whole.replace(two, letter)
+    return (found | {plain, whole}) - {word}
+
+
+def _is_compound(term: str, part: str, *, stemmed: bool) -> bool:
+    """Whether an indexed word holds a part, as typed or as its stem, and another word before or behind it.
+
+    >>> [_is_compound(term, "fehl", stemmed=True) for term in ("schreibfehl", "empfehl", "fehlend")]
+    [True, False, False]
+    """
+    before, _, behind = term.partition(part)
+    if not before:
+        return len(behind) >= _REST and (not stemmed or len(part) >= _LONG)
+    if behind or len(part) >= _LONG:
+        return len(part) >= _LONG and len(before) >= _REST - 1
+    return len(before) > _REST

@@ -2,6 +2,7 @@
 
 * a title as the question brings its document first, and is never `unlikely` to be answered
 * neither is a single word of a title
+* a single word brings the few documents that hold it first
 * words that nothing holds stay `unlikely`
 """
 
@@ -148,6 +149,14 @@ def test_a_word_of_a_title_is_never_unlikely(library: Library, kind: str, mode: 
             asked = library.analyzer.query(word, library.catalog.columns().languages())
             if not asked.common and library.lexical.frequencies(asked.terms):
                 assert engine.search(Query(word, mode=mode)).answerable != "unlikely", word
+
+
+def test_a_single_word_brings_the_few_documents_that_hold_it_first(shelve: Make) -> None:
+    near = {f"a/b/{n}.md": f"# Page {n}\n\nDeploy the release number {n} by a rollout.\n" for n in range(14)}
+    far = "# Harbour\n\nWe drink tea at four, talk of the weather and of the sea, and now and then a ship comes in.\n"
+    found = shelve({**near, "a/b/harbour.md": far}).engine().search(Query("ship", mode="hybrid"))
+    assert found.hits[0].document.document.title == "Harbour"
+    assert len(found.hits) > 1
 
 
 def test_words_that_nothing_holds_stay_unlikely(library: Library) -> None:
