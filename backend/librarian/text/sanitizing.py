@@ -118,12 +118,6 @@ def escaped_json(written: str) -> str:
     return _MARK.sub(lambda match: f"\\u{ord(match.group()):04x}", written)
 
 
-_HIDDEN_IN_TEXT = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 and C1 but tab and newline
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidirectional controls
-    "\u200b\u2060\ufeff"  # zero-width space, word joiner, byte order mark
-    "\U000e0000-\U000e007f]"  # tags
-)
 _JOINER = re.compile("[\u200c\u200d]")
 
 
@@ -135,7 +129,7 @@ def without_hidden(text: str) -> str:
     """
     if text.replace("\n", "").isprintable():  # none of those is
         return text
-    text = _HIDDEN_IN_TEXT.sub("", text)
+    text = _UNSEEN.sub("", _HIDDEN.sub("", text)).replace("\r", "")
     if not _JOINER.search(text):
         return text
     # Whether a joiner stands between letters is asked of the text without hidden characters, so that one of those

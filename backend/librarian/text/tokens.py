@@ -5,7 +5,9 @@ All patterns are linear: classes that follow each other don't overlap, nothing i
 
 from __future__ import annotations
 
+import json
 import re
+from importlib.resources import files
 from typing import NamedTuple
 
 from .scripts import MARKS, fold_accents, normal
@@ -55,20 +57,7 @@ _SCHEME = re.compile(r"(?:https?|ftp|file|mailto)://", re.IGNORECASE)
 
 #: Halves of ordinary hyphenated or slashed English ("well-known", "client/server", "up-to-date"): what holds one of
 #: them is prose, not a name.
-_PROSE_WORDS = """
-    well self non pre post multi cross high low long short real time built based known specific level open source third
-    party read write only end user side like free ready aware friendly driven oriented related defined managed hosted
-    term scale grained up down in out day date new old first second single double two three four half full part co ex
-    anti mid semi sub super inter intra ultra un re over under hard soft fast slow large small big deep wide right left
-    top bottom front back general purpose common best worst case use easy hands step by sensitive insensitive
-    backward forward compatible opt look follow sign log set run start stop pass fail yes true false
-    he she his her him client server input output request response public private vice versa ad hoc per so called
-    state art box off on all one zero many few lower upper world wise alike e i mail line command
-    production quality performance memory bound heavy light weight weighted native agnostic independent dependent
-    dimensional dimension trip key round robin trade what how why where when
-    fine coarse pay go plug play drop hand made ahead depth
-"""
-_PROSE = frozenset(_PROSE_WORDS.split())
+_PROSE = frozenset(json.loads(files(__package__).joinpath("prose_words.json").read_text("utf-8"))["words"].split())
 
 
 #: Longer wholes (data URIs, keys) are nobody's question; their parts still count.

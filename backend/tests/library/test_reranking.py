@@ -127,6 +127,39 @@ def test_one_that_cannot_be_loaded_leaves_hybrids_order_and_says_why(
     assert order(answer) == order(library.search(QUESTION, mode="hybrid"))
 
 
+def test_auto_takes_the_model_in_a_folder_that_the_settings_name(opened: Callable[..., Librarian]) -> None:
+    library = opened(search__reranker="auto")
+    answer = library.search(QUESTION, mode="rerank")
+    assert answer.mode == "rerank"
+    assert answer.retrievers.rerank.reason.endswith("candidates were scored")
+    assert library.status().reranker.endswith("judge")
+
+
+def test_without_a_model_the_two_stages_of_words_and_meaning_rank_and_say_so(opened: Callable[..., Librarian]) -> None:
+    library = opened(search__reranker="auto", search__reranker_model="nobody/nothing", search__mode="rerank")
+    answer = library.search(QUESTION, explain=True)
+    assert answer.mode == "rerank"
+    assert answer.retrievers.rerank.reason.startswith("no cross-encoder")
+    assert "librarian models fetch nobody/nothing" in answer.retrievers.rerank.reason
+    assert {part.source for part in answer.results[0].why} <= {"semantic", "keyword"}
+    status = library.status()
+    assert status.reranker == "keyword-stage"
+    assert any("no cross-encoder" in note and "models fetch" in note for note in status.notes)
+    knowledge = library.search_knowledge_base(QUESTION, search_type="rerank")
+    scores = [item.combined_score for item in knowledge.results]
+    assert scores == sorted(scores, reverse=True)
+    assert any("no cross-encoder" in reason for reason in knowledge.degraded)
+
+
+def test_with_an_unknown_embedding_model_words_answer_and_the_status_says_why(opened: Callable[..., Librarian]) -> None:
+    library = opened(embeddings__model="no-such-model")
+    answer = library.search(QUESTION)
+    assert answer.mode == "keyword"
+    assert answer.results
+    assert any("No embedding model 'no-such-model'" in reason for reason in answer.degraded)
+    assert library.status().status == "degraded"
+
+
 def test_an_embedding_model_that_was_replaced_in_its_folder_embeds_all_passages(
     opened: Callable[..., Librarian], tmp_path: Path
 ) -> None:

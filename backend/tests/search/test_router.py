@@ -66,6 +66,20 @@ def test_questions_in_words_go_to_hybrid() -> None:
     assert ROUTER.analyze("how do I keep my data when a worker restarts?").recommended_mode == "hybrid"
 
 
+@pytest.mark.parametrize(
+    ("question", "mode"),
+    [
+        ("explain how scheduling works in the cluster", "hyde"),
+        ("what is the difference between a job and a task", "hyde"),
+        ("max_replicas", "keyword"),
+        ("--dry-run flag", "keyword"),
+        ("my pod fails after the upgrade to the new release", "hybrid"),
+    ],
+)
+def test_the_first_designs_routing_can_be_had(question: str, mode: str) -> None:
+    assert QueryRouter(StandardAnalyzer(), routing="design").analyze(question).recommended_mode == mode
+
+
 def test_without_embeddings_every_question_goes_to_keyword() -> None:
     router = QueryRouter(StandardAnalyzer(), semantic=False)
     assert router.analyze("explain how scheduling works").recommended_mode == "keyword"

@@ -146,6 +146,17 @@ def test_sizes_above_what_a_model_reads_are_lowered_and_reported(load: Load) -> 
     assert settings.provenance("embeddings.chunk_size").source.endswith("config.json")
 
 
+@pytest.mark.parametrize(
+    ("model", "size"), [("e5-large-v2", 512), ("intfloat/e5-large-v2@main", 512), ("all-mpnet-base-v2", 384)]
+)
+def test_sizes_that_a_model_reads_are_honoured(load: Load, model: str, size: int) -> None:
+    settings = load({"embeddings": {"model": model, "chunk_size": 512, "chunk_overlap": 128}})
+    assert settings.embeddings.chunk_size == size
+    assert settings.embeddings.chunk_overlap == min(128, size // 4)
+    assert settings.embeddings.chunk_ceiling == max(400, size)
+    assert any(f"{model} reads no more" in notice for notice in settings.notices) is (size < 512)
+
+
 # -- precedence ----------------------------------------------------------------------------------------------------
 
 
