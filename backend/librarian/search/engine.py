@@ -141,6 +141,7 @@ SECTION_SHARE = 0.2  #: of the best section's relevance, which these need
 UNLIKELY_SHARE = 0.4  #: of the usual token budget, for an answer that most likely isn't one
 
 NO_FILTERS = Filters()
+_OPERATORS = frozenset("*?:")  #: signs of what other search engines take for operators
 ABOUT = 0.5  #: relevance, at least, of a hit whose title or heading holds all of a query's words, or that it names
 FEW_WORDS = 2  #: words of which the shipped curves, made of questions in sentences, don't tell `unlikely`
 HOLDERS = 50  #: chunks that say where a word is mentioned which the filters leave out
@@ -413,7 +414,7 @@ class HybridSearchEngine:
                 rewritten=described(context.forms) if context.forms else None,
                 suggestions=(
                     *(suggestions.ignored(query, context.query) if context.query is not query else ()),
-                    *suggestions.unsupported(query),
+                    *(suggestions.unsupported(query) if not _OPERATORS.isdisjoint(query.text) else ()),
                     *(self._elsewhere(context, missing.words) if missing.words else ()),
                     *self._suggestions(context, bool(hits), answerable),
                 ),

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..models import AnalyzedQuery, Filters, Query, Selection
 from ..text.analyzer import StandardAnalyzer
 from .query_expansion import EXCLUSIONS, FLAGS, SPELLING, QueryForm
-from .word_forms import WordForms
+from .word_forms import COMPOUNDING, OTHERWISE, WordForms
 
 if TYPE_CHECKING:  # the command line reads this page without numpy
     from ..storage.base import CatalogReader, Columns, KeywordIndex
@@ -105,9 +105,9 @@ class QueryNormalizer:
             forms.append(QueryForm(_EXCLUDING.sub("", asked.text), "", EXCLUSIONS))
         held = self._lexical.frequencies(query.terms)
         others: dict[str, tuple[str, ...]] = {}
-        if not query.common:
-            complete = len(held) == len(query.terms)
-            others = self._forms.of(query.wanted, query.language, languages, held=complete)
+        complete = len(held) == len(query.terms) and query.language not in COMPOUNDING
+        if not query.common and (not complete or OTHERWISE.search(query.wanted)):
+            others = self._forms.of(query.wanted, query.language, languages)
         is_sender = senders(asked, columns)
         text, words = self.corrected(query, languages, texts, lambda word: word.lower() in others or is_sender(word))
         if words:

@@ -29,7 +29,7 @@ _WORD = re.compile(r"[^\W\d_]{2,40}(?:\*|(?![\w*]))")
 _SPELT = (("ä", "ae"), ("ö", "oe"), ("ø", "oe"), ("ü", "ue"), ("å", "aa"))
 
 
-_OTHERWISE = re.compile(r"\*|ae|oe|ue|aa|[äöøüå]", re.IGNORECASE)  #: what may be spelt in another way
+OTHERWISE = re.compile(r"\*|ae|oe|ue|aa|[äöøüå]", re.IGNORECASE)  #: what may be spelt in another way
 
 
 class WordForms:
@@ -40,11 +40,9 @@ class WordForms:
         self._lexical = lexical
         self._terms = lru_cache(1)(lambda generation: self._read_terms())
 
-    def of(self, text: str, language: str, languages: Sequence[str], *, held: bool) -> dict[str, tuple[str, ...]]:
+    def of(self, text: str, language: str, languages: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Words of a query in that language, in lower case, with indexed words that are forms of them; `languages` are
-        the library's. `held`: it holds all of the words."""
-        if held and language not in COMPOUNDING and not _OTHERWISE.search(text):
-            return {}
+        the library's."""
         languages = languages or ("",)
         found: dict[str, tuple[str, ...]] = {}
         matches = list(_WORD.finditer(text))[:WORDS]
