@@ -36,7 +36,8 @@ _LANGUAGE = re.compile(r"([A-Za-z]{2,3})(?:[-_][A-Za-z0-9]{2,8})*$")
 _SEARCHED = {
     *("description", "summary", "abstract", "subtitle", "alias", "aliases", "tag", "tags", "keyword", "keywords"),
     *("topics", "category", "categories", "linktitle", "sidebarlabel", "sidebartitle", "navtitle", "navlabel"),
-    *("shorttitle", "seotitle", "slug", "id", "author", "authors"),
+    *("shorttitle", "seotitle", "menutitle", "pagetitle", "slug", "id", "author", "authors", "excerpt", "tagline"),
+    *("synonyms", "label"),
 }
 #: Where Docusaurus, Hugo, Jekyll, Astro, Obsidian and Microsoft's documentation say when a page changed, then when it
 #: was published.
@@ -104,7 +105,9 @@ def searched_metadata(front_matter: Mapping[str, object]) -> Iterator[str]:
     """
     for key, value in front_matter.items():
         name = re.sub(r"[-_\s]", "", key).lower()
-        if name in _SEARCHED:
+        if isinstance(value, Mapping):  # `sidebar: {label: …}`, `seo: {description: …}`
+            yield from searched_metadata(value)
+        elif name in _SEARCHED:
             for item in value if isinstance(value, list) else (value,):
                 if isinstance(item, str | int | float) and not isinstance(item, bool):
                     yield re.sub(r"[-_/]+", " ", str(item)).strip() if name in ("slug", "id") else plain(str(item))

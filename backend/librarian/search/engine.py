@@ -714,6 +714,7 @@ class HybridSearchEngine:
             context.degrade("keyword: quoted and excluded words were ignored because the keyword index failed.")
             return candidates
         allowed[~allowed] = np.isin(others, admitted)
+        allowed |= chunks.holds_identifier & bool(len(context.named))  # a file's name in quotes
         in_links = candidates.in_links[allowed] if len(candidates.in_links) else candidates.in_links
         return replace(candidates, chunks=chunks.only(allowed), in_links=in_links)
 

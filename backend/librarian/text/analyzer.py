@@ -33,7 +33,7 @@ from .scripts import (
 from .stop_words import LANGUAGES, stop_words
 from .tokens import ASCII_COMPOUND, COMPOUND, LONGEST, Part, dissect, has_inner_capital, is_version, signs
 
-_FORMAT = 9  #: raised when the rules change so that the same text gives other tokens
+_FORMAT = 10  #: raised when the rules change so that the same text gives other tokens
 _PIECE = re.compile(r"\S+")
 #: One word of ASCII letters between punctuation that means nothing: the quick way.
 _PLAIN = re.compile(r"[(\[{*`\"'<>|!?,;:$%&=~^]*+([A-Za-z]{1,200}+)[)\]}*`\"'<>|!?,;:$%&=~^./]*+")

@@ -46,6 +46,7 @@ def test_a_file_named_by_its_path_its_end_or_its_name_comes_first(library: Libra
             f"/home/ann/docs/{path}": {path},
             f"./{path}:10-20": {path},
             f"`{path.upper()}`": {path},
+            f'"{name}"': {one for one in FILES if one.rpartition("/")[2] == name},
             path.replace("/", "\\"): {path},
         }
         for question, wanted in questions.items():

@@ -38,6 +38,8 @@ VALUES = [
     ("author", "Zelda Quill", "Zelda Quill"),
     ("category", "Perennials", "perennials"),
     ("id", "root_crops", "root crops"),
+    ("sidebar", "{label: Samphire, order: 3}", "samphire"),
+    ("seo", "{description: How to pickle a walnut}", "pickle a walnut"),
 ]
 
 

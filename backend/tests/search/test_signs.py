@@ -15,6 +15,7 @@ PAGES = {
     "cli/a/grab.md": "# grab\n\n| option | what |\n|---|---|\n| `-k` | keep going |\n",
     "cli/a/push.md": "# push\n\n```\npush [-z] [-1] FILE\n```\n",
     "cli/a/win.md": "# On Windows\n\nUse `/v` for more, and /? for help.\n",
+    "cli/a/both.md": "# Both\n\n-u/--user or -w/-W names one.\n",
     "cli/a/help.md": "# Help\n\nWhat does an option do? Ask -? and see. An option is an x, a k or a z.\n",
     "lang/a/null.md": "# Null\n\nUse ?? for defaults and ?. for safe access.\n",
     "lang/a/arrow.md": "# Functions\n\nWrite `=>` in front of the body.\n",
@@ -56,6 +57,8 @@ QUESTIONS = {
     "👍🏿": "mood",
     "❤": "mood",
     "🇩🇪": "flags",
+    "-u": "both",
+    "-w": "both",
 }
 
 
