@@ -42,7 +42,7 @@ from .search.engine import HybridSearchEngine, SearchOptions
 from .search.explain import Analyst
 from .search.query_expansion import QueryExpansion
 from .search.ranking import Calibration
-from .search.retrievers import NO_CROSS_ENCODER
+from .search.suggestions import NO_CROSS_ENCODER
 from .settings import Settings, revealed
 from .storage.base import Catalog, EmbeddingCache, KeywordIndex
 from .storage.catalog import SqliteCatalog

@@ -11,7 +11,7 @@ from typing import Final, Literal, get_args
 from ..errors import CallerError, one_of, shortened
 from ..models import Filters, Hit, Mode, Query, SearchOutcome, passage_id
 from ..schemas import DocType, KnowledgeItem, KnowledgeRequest, KnowledgeResponse, SearchType
-from ..search.retrievers import NO_CROSS_ENCODER
+from ..search.suggestions import NO_CROSS_ENCODER
 from ..settings import Settings
 from . import addresses
 from .queries import limited
@@ -87,7 +87,7 @@ def _ran(outcome: SearchOutcome, wanted: SearchType) -> Literal["hybrid", "vecto
     retrievers = outcome.retrievers
     if retrievers["semantic"].status != "ok":
         return "text"
-    if wanted == "rerank" and outcome.mode == "rerank":
+    if wanted == "rerank" and outcome.mode == "rerank" and retrievers["rerank"].status == "ok":
         return "rerank"
     return "vector" if outcome.mode == "semantic" or retrievers["keyword"].status != "ok" else "hybrid"
 

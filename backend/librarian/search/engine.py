@@ -62,7 +62,6 @@ from .ranker import GIVEN, LinearRanker, shipped
 from .ranking import Calibration, Ranked, answerability
 from .replies import replies_to
 from .retrievers import (
-    NO_CROSS_ENCODER,
     WINDOW_CHARACTERS,
     KeywordRetriever,
     QueryAdapter,
@@ -75,7 +74,7 @@ from .retrievers import (
 from .router import QueryRouter, Routing
 from .snippets import Excerpts, Snippets
 from .spelling import QueryNormalizer, is_name
-from .suggestions import Suggestion
+from .suggestions import NO_CROSS_ENCODER, Suggestion
 
 
 class FairSemaphore:
@@ -414,6 +413,7 @@ class HybridSearchEngine:
                 rewritten=described(context.forms) if context.forms else None,
                 suggestions=(
                     *(suggestions.ignored(query, context.query) if context.query is not query else ()),
+                    *suggestions.without_cross_encoder(context.retrievers["rerank"].reason),
                     *(suggestions.unsupported(query) if not _OPERATORS.isdisjoint(query.text) else ()),
                     *(self._elsewhere(context, missing.words) if missing.words else ()),
                     *self._suggestions(context, bool(hits), answerable),
@@ -615,8 +615,8 @@ class HybridSearchEngine:
             if result.status.status == "off" and options.reranker == "auto" and first.scale != "keyword":
                 why, by_formula = result.status.reason, True
                 result = keyword_stage(first, count, options.rerank_keyword_threshold)
-                status = replace(result.status, reason=f"{NO_CROSS_ENCODER}; {result.status.reason}. {why}")
-                result = replace(result, status=status)
+                reason = f"{NO_CROSS_ENCODER}; {result.status.reason}. {why}"
+                result = replace(result, status=replace(result.status, status="off", reason=reason))
         context.retrievers["rerank"] = result.status
         if result.ranked is None:
             context.mode = "hybrid"

@@ -38,8 +38,6 @@ from .ranking import Ranked, ranked
 MODEL_SHARE = 0.7
 #: Of the model-free stage: the semantic score's part, and the keyword score below which a candidate is dropped.
 SEMANTIC_SHARE, KEYWORD_THRESHOLD = 0.7, 0.1
-#: Why the model-free stage ran where a cross-encoder was to.
-NO_CROSS_ENCODER = "no cross-encoder: ranked by 70% meaning and 30% words"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:  # the command line reads this page without numpy
     from ..storage.base import CatalogReader, Columns
 
 MOST = 3  #: documents that are shown
+#: Why the stage without a model ran where a cross-encoder was to.
+NO_CROSS_ENCODER = "no cross-encoder: ranked by 70% meaning and 30% words"
 LONGEST = 80  #: characters of a query that are shown
 
 _TOOL = {"mails": "search_emails", "documents": "search_documentation"}
@@ -102,6 +104,11 @@ def unsupported(query: Query) -> tuple[Suggestion, ...]:
     text += " beginning; products, components, file types and tags are filters."
     found = [] if query.filters.kind == "email" else _UNSUPPORTED.findall(query.text)[:MOST]
     return tuple(_item("term", one[:LONGEST], f"“{one[:LONGEST]}” {text}") for one in found)
+
+
+def without_cross_encoder(reason: str) -> tuple[Suggestion, ...]:
+    """Of an answer in rerank mode that no model has reranked, as the stage's `reason` says."""
+    return (_item("mode", "rerank", reason),) if reason.startswith(NO_CROSS_ENCODER) else ()
 
 
 def terms(nearest: Iterable[tuple[str, str]]) -> tuple[Suggestion, ...]:

@@ -146,6 +146,7 @@ def test_without_a_model_the_two_stages_of_words_and_meaning_rank_and_say_so(ope
     assert status.reranker == "keyword-stage"
     assert any("no cross-encoder" in note and "models fetch" in note for note in status.notes)
     knowledge = library.search_knowledge_base(QUESTION, search_type="rerank")
+    assert knowledge.search_mode == "hybrid"
     scores = [item.combined_score for item in knowledge.results]
     assert scores == sorted(scores, reverse=True)
     assert any("no cross-encoder" in reason for reason in knowledge.degraded)

@@ -179,8 +179,9 @@ def test_without_the_model_hybrids_order_stays_and_it_is_said(
 def test_the_stage_without_a_model_weighs_meaning_and_words(manual: Library, reranker: Any) -> None:
     outcome = manual.engine(reranker=Given(None), options=SearchOptions(reranker=reranker)).search(QUESTION)
     assert outcome.mode == "rerank"
-    assert outcome.retrievers["rerank"].status == "ok"
+    assert outcome.retrievers["rerank"].status == ("off" if reranker == "auto" else "ok")
     assert outcome.retrievers["rerank"].reason.startswith("no cross-encoder") is (reranker == "auto")
+    assert any("no cross-encoder" in str(item["text"]) for item in outcome.suggestions) is (reranker == "auto")
     assert not outcome.degraded
     assert outcome.hits
     for hit in outcome.hits:
