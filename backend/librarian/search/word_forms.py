@@ -56,8 +56,8 @@ class WordForms:
                 stems = spellings.pop(word)
                 others = set().union(*spellings.values())
                 forms = sorted(self._lexical.frequencies(others)) if others else []
-                foreign = not COMPOUNDING.isdisjoint(languages) or not self._analyzer.is_word(word)
-                if compounding or (foreign and not self._lexical.frequencies(stems)):
+                wanted = not COMPOUNDING.isdisjoint(languages) or not self._analyzer.is_word(word)
+                if compounding or (wanted and not self._lexical.frequencies(stems)):
                     forms += self._compounds((word, *spellings), languages)
                 forms = [form for form in forms if form not in stems]
             if forms:

@@ -123,6 +123,9 @@ def _is_inverted(token: str, language: str) -> bool:
     """Whether words of a sentence are hyphenated, not a name: the French `est-ce`, `peut-on`, the Russian `из-за`.
 
     English words are told with its names (`tokens`).
+
+    >>> _is_inverted("est-ce", "fr"), _is_inverted("kube-proxy", "fr")
+    (True, False)
     """
     if language == "en" or not _HYPHENATED.fullmatch(token):
         return False

@@ -252,7 +252,7 @@ class PostgresKeywordIndex:
         """
         sample, words = ("names FROM entries WHERE cardinality(names) > 0", "unnest(e.names) AS word (lexeme)")
         if not identifiers:
-            sample = "search FROM entries WHERE search @@ to_tsquery('simple', %(asked)s)"
+            sample = "search FROM entries" + (" WHERE search @@ to_tsquery('simple', %(asked)s)" if prefix else "")
             words = "unnest(e.search) AS word"
         rows = self._rows(
             f"""SELECT word.lexeme, count(*) FROM (SELECT {sample} LIMIT %(sample)s) e, {words}
