@@ -152,6 +152,7 @@ def _spec(settings: Settings, *, threads: int, max_batch: int) -> EmbedderSpec:
         max_batch,
         embeddings.timeout_s,
         dimension=embeddings.dimension,
+        backend=embeddings.backend,
     )
 
 
@@ -218,7 +219,10 @@ def reranker_of(settings: Settings) -> LazyModel[Reranker] | None:
                 hint=f"Fetch it with `librarian models fetch {search.reranker_model}`.",
             )
         model = load_reranker(
-            search.reranker_model, threads=settings.embeddings.threads, max_length=search.reranker_max_length
+            search.reranker_model,
+            threads=settings.embeddings.threads,
+            max_length=search.reranker_max_length,
+            backend=settings.embeddings.backend,
         )
         return CachedReranker(model, MAX_RERANK_SCORES)
 
@@ -273,7 +277,7 @@ def model_key(settings: Settings) -> str:
     """Names what would be loaded: while it stays the same, so does the model's fingerprint."""
     embeddings = settings.embeddings
     build = f"{__version__} {state_of(embeddings.model)}".strip()  # a folder may hold another model by now
-    return "|".join((embeddings.provider, embeddings.model, embeddings.base_url or "", build))
+    return "|".join((embeddings.provider, embeddings.model, embeddings.base_url or "", build, embeddings.backend))
 
 
 # -- finding ---------------------------------------------------------------------------------------------------------

@@ -293,6 +293,9 @@ class EmbeddingsSettings(Section):
     enabled: bool = setting(True, "Whether passages are embedded, for semantic search.", "ENABLE_EMBEDDINGS")
     model: str = setting("all-MiniLM-L6-v2", "The embedding model, by name or folder.", "EMBEDDING_MODEL", min_length=1)
     provider: Literal["local", "openai", "bedrock"] = setting("local", "Where texts are embedded.")
+    backend: Literal["auto", "onnx", "torch"] = setting(
+        "auto", "What computes a local model; auto: torch where only that has CUDA, or where there is no ONNX file."
+    )
     base_url: str | None = setting(None, "Address of an OpenAI-compatible embedding service, or of Bedrock's runtime.")
     api_key: Secret = setting(None, "Key of the embedding service.", "OPENAI_API_KEY")
     timeout_s: float = setting(30.0, "Timeout of one request to the embedding service.", gt=0, le=90)

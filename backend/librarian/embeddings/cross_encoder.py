@@ -14,7 +14,7 @@ from ..errors import SetupError
 from ..models import Deadline
 from ..storage.database import LruCache
 from .base import Reranker
-from .model_files import ModelStore
+from .loading import Backend, onnx_folder
 from .model_table import positions, read_json
 from .onnx import OnnxModel
 from .windows import clip
@@ -73,10 +73,20 @@ def full_name(name: str) -> str:
 
 
 def load_reranker(
-    name: str = DEFAULT_RERANKER, *, folder: Path | None = None, threads: int = 2, max_length: int = 256
-) -> OnnxCrossEncoder:
+    name: str = DEFAULT_RERANKER,
+    *,
+    folder: Path | None = None,
+    threads: int = 2,
+    max_length: int = 256,
+    backend: Backend = "auto",
+) -> Reranker:
     """A cross-encoder by its hub name (a bare one is one of `cross-encoder/`) or folder, fetched where needed."""
-    return OnnxCrossEncoder(ModelStore(folder).ensure(full_name(name)), name, threads=threads, max_length=max_length)
+    home = onnx_folder(full_name(name), backend, folder)
+    if home is None:
+        from .sentence_transformers import TorchCrossEncoder
+
+        return TorchCrossEncoder(full_name(name), name, max_length=max_length)
+    return OnnxCrossEncoder(home, name, threads=threads, max_length=max_length)
 
 
 Key = tuple[str, str, str]  #: model, question, hash of the passage

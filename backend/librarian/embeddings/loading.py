@@ -39,6 +39,7 @@ class CachedEmbedder:
 
 
 Provider = Literal["local", "openai", "bedrock"]
+Backend = Literal["auto", "onnx", "torch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class EmbedderSpec:
     Attributes:
         timeout_s: for one request to a service.
         dimension: a model with another dimension is refused.
+        backend: what computes a local model; `auto` is torch where only that has CUDA, or where there is no ONNX file.
         folder: where models are kept; the user's cache by default.
     """
 
@@ -60,6 +62,7 @@ class EmbedderSpec:
     timeout_s: float = 30.0
     dimension: int | None = None
     folder: Path | None = None
+    backend: Backend = "auto"
 
     def __call__(self) -> Embedder:
         """Load it, fetched and built first if it isn't on this machine. Raises `SetupError` or `Unavailable`."""
@@ -85,18 +88,31 @@ class EmbedderSpec:
                 hint=f"Set embeddings.provider to {spec.provider}, or choose a model that runs on this machine.",
             )
         from . import sentence_transformers as torch
-        from .onnx import OnnxEmbedder
 
-        home = None
-        if not torch.has_cuda() or has_cuda():
-            try:
-                home = ModelStore(self.folder).ensure(self.name)
-            except Unavailable:
-                if not torch.is_installed():
-                    raise
+        prefers_torch = self.backend == "auto" and torch.has_cuda() and not has_cuda()
+        home = onnx_folder(self.name, "torch" if prefers_torch else self.backend, self.folder)
         if home is None:
             return torch.TorchEmbedder(hub_name(self.name), spec, max_batch=self.max_batch)
+        from .onnx import OnnxEmbedder
+
         return OnnxEmbedder(home, read_spec(self.name, home), threads=self.threads, max_batch=self.max_batch)
+
+
+def onnx_folder(name: str, backend: Backend, folder: Path | None = None) -> Path | None:
+    """The folder of a model's ONNX file, fetched where it isn't here; None if torch is to compute the model.
+
+    Raises `Unavailable` where there is no such file and torch isn't installed or isn't wanted.
+    """
+    from .sentence_transformers import is_installed
+
+    if backend == "torch":
+        return None
+    try:
+        return ModelStore(folder).ensure(name)
+    except Unavailable:
+        if backend == "onnx" or not is_installed():
+            raise
+        return None
 
 
 def wrong_dimension(name: str, wanted: int, found: int) -> SetupError:

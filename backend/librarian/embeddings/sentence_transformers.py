@@ -1,4 +1,4 @@
-"""Text to unit vectors by sentence-transformers: for CUDA and for models without an ONNX file.
+"""Embedding and reranking models by sentence-transformers: for CUDA and for models without an ONNX file.
 
 Needs the extra `librarian[torch]`; nothing here is imported unless it is installed.
 """
@@ -6,6 +6,7 @@ Needs the extra `librarian[torch]`; nothing here is imported unless it is instal
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -14,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Unavailable, install
-from ..models import ModelSpec, Vector, Vectors, Window
+from ..errors import SetupError, Unavailable, install
+from ..models import Deadline, ModelSpec, Vector, Vectors, Window
 from . import windows
-from .model_files import split_revision
+from .model_files import split_revision, state_of
 from .model_table import prompts_of
 
 
@@ -61,7 +62,9 @@ class TorchEmbedder:
             query, passage = prompts_of(self._model.prompts)
             spec = replace(spec, query_prefix=query, passage_prefix=passage)
         self.spec = replace(spec, dimension=width, max_tokens=limit)
-        self.fingerprint = f"{spec.name};torch;{width};{self.spec.window_limit}"
+        commit = getattr(getattr(self._model[0], "auto_model", None), "config", None)
+        build = state_of(name) or str(getattr(commit, "_commit_hash", None) or "unstamped")[:8]
+        self.fingerprint = f"{spec.name};torch;{width};{self.spec.window_limit};{build}"
         self.device = str(self._model.device).split(":")[0]
         self._max_batch = max_batch
         self._lock = threading.Lock()
@@ -99,3 +102,52 @@ class TorchEmbedder:
             )  # fmt: skip
         vectors: Vectors = np.asarray(found, dtype=np.float32)
         return vectors
+
+
+class TorchCrossEncoder:
+    """A cross-encoder by hub name or folder; `max_length` bounds question and passage together, in tokens.
+
+    Raises `Unavailable` where the extra is missing or the model can't be loaded, `SetupError` where it isn't a
+    cross-encoder.
+    """
+
+    def __init__(self, source: str, name: str, *, max_length: int = 256, batch: int = 8) -> None:
+        if not is_installed():
+            raise Unavailable(f"'{name}' needs sentence-transformers.", hint=f"Run {install('torch')}.")
+        from sentence_transformers import CrossEncoder
+
+        self.name = name
+        self._batch = batch
+        self._lock = threading.Lock()
+        repository, revision = (source, None) if Path(source).is_dir() else split_revision(source)
+        try:
+            device = "cuda" if has_cuda() else "cpu"
+            self._model: Any = CrossEncoder(repository, device=device, max_length=max_length, revision=revision)
+        except Exception as error:  # whatever the hub, torch or the model's code raise
+            raise Unavailable(f"'{name}' can't be loaded ({error}).", hint="Check the name and the network.") from error
+        if self._model.config.num_labels != 1:
+            raise SetupError(
+                f"'{name}' has {self._model.config.num_labels} outputs, not one score.",
+                hint="Set search.reranker_model to a cross-encoder.",
+            )
+
+    def score(self, query: str, texts: Sequence[str], deadline: Deadline) -> list[float | None]:
+        """A logit per passage, in order; None for those not reached in time. Raises `CallerError` on cancellation."""
+        from torch.nn import Identity
+
+        out: list[float | None] = [None] * len(texts)
+        slowest_ms = 0.0
+        for first in range(0, len(texts), self._batch):
+            if deadline.cancelled.is_set():
+                deadline.check()
+            if deadline.remaining_ms() <= slowest_ms:
+                break
+            started = time.monotonic()
+            pairs = [(query, text) for text in texts[first : first + self._batch]]
+            with self._lock:
+                found = self._model.predict(
+                    pairs, batch_size=self._batch, activation_fn=Identity(), show_progress_bar=False
+                )
+            out[first : first + len(pairs)] = [float(score) for score in found]
+            slowest_ms = max(slowest_ms, (time.monotonic() - started) * 1000)
+        return out

@@ -4,6 +4,7 @@
   cross-encoder; int8 is near enough to rank alike
 * the default model's published weights give the same vectors by either way
 * the torch embedder keeps the embedder's contract, cuts nothing silently, and takes over where there is no ONNX file
+* a whole library is embedded, searched and reranked through torch; `embeddings.backend` chooses
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ import pytest
 
 from librarian.embeddings import sentence_transformers
 from librarian.embeddings.base import Embedder
-from librarian.embeddings.cross_encoder import OnnxCrossEncoder
+from librarian.embeddings.cross_encoder import OnnxCrossEncoder, load_reranker
 from librarian.embeddings.loading import EmbedderSpec
 from librarian.embeddings.model_files import ModelStore
 from librarian.embeddings.model_table import DEFAULT, read_spec, spec_of
 from librarian.embeddings.onnx import OnnxEmbedder
-from librarian.embeddings.sentence_transformers import TorchEmbedder
-from librarian.errors import Unavailable
+from librarian.embeddings.sentence_transformers import TorchCrossEncoder, TorchEmbedder
+from librarian.errors import SetupError, Unavailable
+from librarian.library import Librarian
 from librarian.models import Deadline, Vectors
 from tests.contracts.embedder_contract import EmbedderContract
 from tests.embeddings import tiny_bert
@@ -148,6 +150,11 @@ def test_the_cross_encoder_says_what_torch_says(tmp_path: Path) -> None:
     model: Any = CrossEncoder(str(folder), device="cpu", max_length=64)
     expected = model.predict([(question, text) for text in TEXTS], activation_fn=torch.nn.Identity())
     assert found == pytest.approx(expected.tolist(), abs=1e-4)
+    (tmp_path / "judge" / "model.onnx").unlink()
+    judge = load_reranker(str(folder), folder=tmp_path / "others", max_length=64)
+    assert isinstance(judge, TorchCrossEncoder)
+    assert judge.score(question, TEXTS, Deadline()) == pytest.approx(found, abs=1e-4)
+    assert judge.score(question, TEXTS, Deadline.of_ms(-1)) == [None] * len(TEXTS)
 
 
 def test_the_default_model_gives_the_published_vectors(tmp_path: Path, weights: Path) -> None:
@@ -194,3 +201,57 @@ def test_a_model_without_an_onnx_file_is_read_by_torch(tmp_path: Path) -> None:
 def test_what_torch_cannot_load_is_named(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="can't be loaded"):
         TorchEmbedder(str(tmp_path), spec_of(str(tmp_path)))
+
+
+def test_a_whole_library_is_embedded_searched_and_reranked_by_torch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for number, topic in enumerate(("pod", "node", "volume", "query") * 5):
+        page = tmp_path / "docs" / "shop" / f"{number}.md"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(f"# Page {number}\n\nThe {topic} runs. A {topic} is persistent to the scheduler.\n")
+    settings: dict[str, Any] = {
+        "embeddings.backend": "torch",
+        "embeddings.model": str(publish(tmp_path / "embedder")),
+        "search.reranker": "cross-encoder",
+        "search.reranker_model": str(publish(tmp_path / "judge", labels=1)),
+        "search.rerank_timeout_ms": 60_000,
+        "index.workers": 1,
+        "docs.watch_for_changes": False,
+    }
+    for _ in range(2):  # the second time the vectors are there
+        with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **settings) as library:
+            status = library.status()
+            assert status.embedded_chunks == status.chunks == 20
+            found = library.search("the volume is persistent", mode="semantic", max_results=5)
+            assert found.mode == "semantic"
+            assert not found.degraded
+            ranked = library.search("what is a pod", mode="rerank", max_results=5, explain=True)
+            assert ranked.mode == "rerank"
+            assert ranked.retrievers.rerank.status == "ok"
+            assert all(result.rerank_score is not None for result in ranked.results)
+            assert library.status().embeddings.backend == "torch"
+
+
+def test_the_backend_chooses_what_computes_a_model(tmp_path: Path) -> None:
+    folder = publish(tmp_path / "tiny")
+    backends = {}
+    for backend in ("auto", "onnx", "torch"):
+        embedder = EmbedderSpec(str(folder), folder=tmp_path / "models", backend=backend)()  # type: ignore[arg-type]
+        backends[backend] = embedder.backend
+        embedder.close()
+    assert backends["onnx"] == "onnx-int8"
+    assert backends["torch"] == "torch"
+    assert backends["auto"] in backends.values()
+
+
+def test_a_model_of_several_scores_is_no_cross_encoder(tmp_path: Path) -> None:
+    folder = publish(tmp_path / "judge", labels=3)
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"id2label": {str(n): f"LABEL_{n}" for n in range(3)}, "label2id": {f"LABEL_{n}": n for n in range(3)}}
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(SetupError, match="has 3 outputs, not one score"):
+        TorchCrossEncoder(str(folder), "judge")
+    with pytest.raises(Unavailable, match="can't be loaded"):
+        TorchCrossEncoder(str(tmp_path), "judge")
