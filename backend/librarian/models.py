@@ -421,6 +421,7 @@ class Query:
     ask_llm: bool = True  #: whether a language model may be asked about it; not where the question measures
     packed: bool = False  #: one hit per document, which holds the section that answers; otherwise one per passage
     counted: bool = False  #: whether the caller said how many hits are wanted, as far as they fit into the budget
+    explain: bool = True  #: whether hits come with the reasons for their places, and highlights
     include_weak: bool = True  #: whether hits below the noise level of the calibration are shown
 
 
@@ -455,7 +456,7 @@ class Candidate:
 
     chunk_id: int
     doc_id: int
-    why: tuple[ScorePart, ...]
+    why: tuple[ScorePart, ...]  #: empty where nobody asked
     keyword_score: float | None = None
     semantic_score: float | None = None
     rerank_score: float | None = None

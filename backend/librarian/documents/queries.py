@@ -128,6 +128,7 @@ def _common(request: SearchRequest | EmailSearchRequest, settings: Settings) -> 
         "packed": not request.brief,
         "counted": wanted is not None,
         "include_weak": request.include_weak,
+        "explain": request.explain,
     }
 
 

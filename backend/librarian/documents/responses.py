@@ -148,7 +148,7 @@ def match_type(candidate: Candidate) -> MatchType:
     by_words, by_vectors = candidate.keyword_score is not None, candidate.semantic_score is not None
     if by_words and by_vectors:
         return "both"
-    by_filters = all(reason.source == "date" for reason in candidate.why)
+    by_filters = bool(candidate.why) and all(reason.source == "date" for reason in candidate.why)
     return "keyword" if by_words or by_filters else "semantic"
 
 

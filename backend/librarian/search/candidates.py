@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ Mask = npt.NDArray[np.bool_]
 
 #: Content words of a question in a sentence: fewer are often a title's own, more make a paragraph.
 SENTENCE = range(4, 11)
-NO_IDS = np.empty(0, dtype=np.int64)
+NO_IDS, NO_SCORES = np.empty(0, dtype=np.int64), np.empty(0)
 OFF = Ranking("", (), (), (), "off", "not part of this mode")
 
 _HYPHENATED = re.compile(r"[a-z]+(?:-[a-z]+)+")  #: a name or English: the shape doesn't tell
@@ -82,14 +82,7 @@ class ChunkTable:
 
     def only(self, rows: Mask) -> ChunkTable:
         """Some of the rows."""
-        return ChunkTable(
-            self.chunk_ids[rows],
-            self.doc_ids[rows],
-            self.bm25[rows],
-            self.semantic[rows],
-            self.holds_identifier[rows],
-            self.body[rows],
-        )
+        return ChunkTable(*[getattr(self, column.name)[rows] for column in fields(self)])
 
     def rows_of(self, ranking: Ranking) -> tuple[Ids, Ids]:
         """Rows of a ranking's chunks, best first, and their ranks from 1; chunks that aren't here are left out."""
@@ -99,6 +92,13 @@ class ChunkTable:
         rows = np.minimum(np.searchsorted(self.chunk_ids, ids), len(self) - 1)
         here = self.chunk_ids[rows] == ids
         return rows[here], np.flatnonzero(here) + 1
+
+    def looked_up(self, ids: Ids, scores: Floats) -> Floats:
+        """Of each row its chunk's score; 0 where it isn't among the ids, which rise."""
+        if not len(ids):
+            return np.zeros(len(self))
+        at = np.minimum(np.searchsorted(ids, self.chunk_ids), len(ids) - 1)
+        return np.where(ids[at] == self.chunk_ids, scores[at], 0.0)
 
     def column(self, ranking: Ranking) -> Floats:
         """The ranking's scores by row, NaN elsewhere."""
@@ -167,7 +167,8 @@ def joined(
     are dropped."""
     union = np.unique(np.array([*keyword.ids, *semantic.ids, *hyde.ids, *named], dtype=np.int64))
     docs = columns.doc_of(union) if len(union) else union
-    outdated = not set(union[docs == 0].tolist()).isdisjoint(keyword.ids)
+    unknown = set(union[docs == 0].tolist())
+    outdated = bool(unknown) and not unknown.isdisjoint(keyword.ids)
     table = ChunkTable.of(union[docs != 0], docs[docs != 0])
     table = replace(table, bm25=table.column(keyword), semantic=np.clip(table.column(semantic), 0.0, 1.0))
     return Candidates(keyword, semantic, hyde, table, outdated=outdated)

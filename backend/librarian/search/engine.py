@@ -47,9 +47,11 @@ from ..vector_stores.exact import ExactStore
 from . import pagination, ranking, suggestions
 from .candidates import (
     NO_IDS,
+    NO_SCORES,
     OFF,
     PAGE,
     Candidates,
+    Floats,
     RequiredIdentifiers,
     joined,
     nan_to_zero,
@@ -201,7 +203,7 @@ class SearchContext:
     in_other_forms: frozenset[str] = frozenset()  #: words in lower case that the library holds in another form
     rewrite: Rewrite | None = None
     vector: VectorQuery | None = None
-    body: Ranking = OFF  #: the best chunks by the text alone, without title, headings and path
+    body: tuple[Ids, Floats] = (NO_IDS, NO_SCORES)  #: the best chunks by the text alone, by rising id
     retrievers: dict[str, RetrieverStatus] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
     named: Ids = field(default_factory=NO_IDS.copy)  #: a chunk of each document whose path, name or title the query is
@@ -378,7 +380,9 @@ class HybridSearchEngine:
             page = [[replies.get(group[0].place, group[0]), *group[1:]] for group in page]
             cut = None if query.packed else self._snippets.answering(context.analyzed)
             firsts = [group[0] for group in page]
-            hits = pagination.hits(firsts, found, reader, cut, lambda total: share * relevance(total))
+            hits = pagination.hits(
+                firsts, found, reader, cut, lambda total: share * relevance(total), explain=query.explain
+            )
             hits = [
                 replace(hit, relevance=share * relevance(found.sums[asked[hit.candidate.chunk_id]]))
                 if hit.candidate.chunk_id in asked
@@ -451,7 +455,8 @@ class HybridSearchEngine:
             groups.append(pagination.Group(hit, listed, _nearest_part(context, found, hit)))
         share = UNLIKELY_SHARE if outcome.answerable == "unlikely" else 1.0
         space = int(share * pagination.space_for(outcome))
-        return pagination.pack(groups, Excerpts(self._analyzer, context.analyzed), context.reader, space, context.query)
+        excerpts = Excerpts(self._analyzer, context.analyzed, highlights=context.query.explain)
+        return pagination.pack(groups, excerpts, context.reader, space, context.query)
 
     def _missing(self, context: SearchContext) -> Missing:
         """Names and rare words of a query that no document holds which the filters let through."""
@@ -660,7 +665,7 @@ class HybridSearchEngine:
         try:
             if both:
                 rows = np.isnan(chunks.bm25)
-                chunks = replace(chunks, body=chunks.column(context.body))
+                chunks = replace(chunks, body=chunks.looked_up(*context.body))
                 if candidates.keyword.more and rows.any():  # others may hold the words, too
                     found, bm25 = self._lexical.features(query, chunks.chunk_ids[rows], ("bm25",)), chunks.bm25.copy()
                     bm25[rows] = np.where(found["bm25"] > 0, found["bm25"], np.nan)
@@ -743,7 +748,7 @@ class HybridSearchEngine:
         keyword = self._by_words(context) if context.mode in BY_WORDS else OFF
         if future is not None and keyword.ids and self._options.fusion == "learned":
             try:  # while the other retriever is at work, which takes as long
-                context.body = self._lexical.search(context.analyzed, context.selection, BODIES, body=True)
+                context.body = self._lexical.body_scores(context.analyzed, context.selection, BODIES)
             except Exception as error:
                 self._keyword_failed(context, error)
         if future is None:

@@ -120,9 +120,12 @@ def hits(
     reader: CatalogReader,
     cut: Callable[[Chunk, str], Snippet] | None,
     relevance: Callable[[float], float],
+    *,
+    explain: bool = True,
 ) -> list[Hit]:
-    """What is shown of a page: texts, snippets (empty without `cut`) and everywhere that the same text stands."""
-    shown = [found[one.place] for one in page]
+    """What is shown of a page: texts, snippets (empty without `cut`) and everywhere that the same text stands; with
+    `explain` the reasons for its order."""
+    shown = [found.candidate(one.place, explain=explain) for one in page]
     doc_ids = [candidate.doc_id for candidate in shown]
     documents = reader.documents([*doc_ids, *(doc_id for one in page for doc_id in one.doc_ids)])
     chunk_ids = [candidate.chunk_id for candidate in shown]

@@ -61,9 +61,10 @@ class Ranked:
         return len(self.rows)
 
     def __iter__(self) -> Iterator[Candidate]:
-        return map(self.__getitem__, range(len(self)))
+        return map(self.candidate, range(len(self)))
 
-    def __getitem__(self, place: int) -> Candidate:
+    def candidate(self, place: int, *, explain: bool = True) -> Candidate:
+        """The candidate at a place, counted from 0; its reasons with `explain`."""
         row = int(self.rows[place])
         chunks = self.candidates.chunks
         keyword, semantic, rerank = (
@@ -72,7 +73,7 @@ class Ranked:
         return Candidate(
             int(chunks.chunk_ids[row]),
             int(chunks.doc_ids[row]),
-            tuple(self.parts(row)),
+            tuple(self.parts(row)) if explain else (),
             keyword,
             semantic,
             rerank,

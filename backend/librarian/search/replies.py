@@ -30,15 +30,15 @@ def replies_to(
             continue
         places = np.flatnonzero(groups == groups[entry.place]).tolist()
         documents = reader.documents(columns.doc_of(ids[places]).tolist())
-        own = documents[found[entry.place].doc_id].document
+        own = documents[found.candidate(entry.place, explain=False).doc_id].document
         if not _ASKS.search(own.summary):
             continue
         for place in places:
-            one = found[place]
+            one = found.candidate(place, explain=False)
             mail = documents[one.doc_id].document
             is_reply = mail.email is not None and (mail.email.is_answer or mail.email.in_reply_to)
             related = (one.keyword_score or 0) > 0 or (one.semantic_score or 0) >= _RELATED
-            if is_reply and related and one.doc_id != found[entry.place].doc_id and not _ASKS.search(mail.summary):
+            if is_reply and related and mail is not own and not _ASKS.search(mail.summary):
                 chosen[entry.place] = PageEntry(place)
                 break
     return chosen

@@ -213,9 +213,10 @@ def _runs(word: str) -> list[str]:
 
 
 class _Matcher:
-    """Matches of one query, in any language. For one thread."""
+    """Matches of one query, in any language. For one thread. Without `highlights` a snippet comes without."""
 
-    def __init__(self, analyzer: StandardAnalyzer, query: AnalyzedQuery) -> None:
+    def __init__(self, analyzer: StandardAnalyzer, query: AnalyzedQuery, *, highlights: bool = True) -> None:
+        self.highlights = highlights
         self._analyzer = analyzer
         self._wanted = dict.fromkeys((*query.terms, *(token for phrase in query.phrases for token in phrase)), 1.0)
         self._wanted.update(dict.fromkeys(query.identifiers, _IDENTIFIER))
@@ -314,6 +315,8 @@ def _cut(
     finder: MatchFinder,
     space: int,
     least: int = 0,
+    *,
+    highlighted: bool = True,
 ) -> tuple[Snippet, tuple[int, int]]:
     """The window as it is shown within `space` characters, and what is left of it: what isn't of the core goes first,
     then whichever end says less; a single span is cut. A window of at most `least` characters stays."""
@@ -334,7 +337,7 @@ def _cut(
         line = without_hidden(text[spans[first].start : spans[first].end]).rstrip()
         shown = cut_to(shown, line, spans[first].container, _places_in(shown, finder), max(space, least))
         parts = [(ADDED, shown)]
-    highlights = _highlights_of(parts, text, matched, finder)
+    highlights = _highlights_of(parts, text, matched, finder) if highlighted else ()
     return Snippet(shown, spans[first].line, spans[last].line_end, highlights), (first, last)
 
 
@@ -580,7 +583,8 @@ class Excerpts(_Matcher):
         window = _grown(text, spans, core, section, space)
         window = _whole_sentences(text, spans, window, core, max(space, least))
         renderings = Renderings(text, spans)
-        snippet, (first, last) = _cut(text, spans, renderings, window, core, weights, matched, finder, space, least)
+        given = text, spans, renderings, window, core, weights, matched, finder, space, least
+        snippet, (first, last) = _cut(*given, highlighted=self.highlights)
         shown, highlights = snippet.text, snippet.highlights
         if last + 1 < len(spans) and _parted(text, spans[last], spans[last + 1]) and not shown.endswith(CUT):
             shown += f" {CUT}"

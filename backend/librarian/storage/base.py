@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from ..models import FEATURES, AnalyzedQuery, Document, Ids, KeywordEntry, Ranking, Selection, Vector
 from .catalog import Catalog
 from .columns import Columns
 from .embedding_cache import EmbeddingCache
 from .queries import CatalogReader
+
+Scores = npt.NDArray[np.float64]
 
 __all__ = ["Catalog", "CatalogReader", "Columns", "EmbeddingCache", "KeywordIndex"]
 
@@ -38,9 +43,12 @@ class KeywordIndex(Protocol):
     def generation(self) -> int:
         """Of the last commit; 0 where there was none."""
 
-    def search(self, query: AnalyzedQuery, selection: Selection, limit: int, *, body: bool = False) -> Ranking:
-        """Best chunks by BM25 over weighted fields; `scores` are BM25 over the most this query could reach. With `body`
-        by the text alone, where the index scores fields by themselves."""
+    def search(self, query: AnalyzedQuery, selection: Selection, limit: int) -> Ranking:
+        """Best chunks by BM25 over weighted fields; `scores` are BM25 over the most this query could reach."""
+
+    def body_scores(self, query: AnalyzedQuery, selection: Selection, limit: int) -> tuple[Ids, Scores]:
+        """The best chunks by the text alone, by rising id, with their scores on the same scale; none where the index
+        doesn't score fields by themselves."""
 
     def features(self, query: AnalyzedQuery, chunk_ids: Ids, names: Collection[str] = FEATURES) -> dict[str, Vector]:
         """Scores of given chunks, for a ranker: each of `names` → array in the order of `chunk_ids`. `bm25` is what

@@ -207,8 +207,8 @@ class TantivyIndex:
     # -- searching -------------------------------------------------------------------------------------------------
 
     @_reading
-    def search(self, query: AnalyzedQuery, selection: Selection, limit: int, *, body: bool = False) -> Ranking:
-        """Best chunks by BM25 over weighted fields, ties by id; with `body` over that field alone.
+    def search(self, query: AnalyzedQuery, selection: Selection, limit: int) -> Ranking:
+        """Best chunks by BM25 over weighted fields, ties by id.
 
         An entry's raw score is Σ over fields f and terms t of
         ``weight(f) · idf(t, f) · tf · (k1 + 1) / (tf + k1 · (1 − b + b · length / mean length))``;
@@ -216,7 +216,7 @@ class TantivyIndex:
         """
         started = time.perf_counter()
         searcher = self._open_searcher()
-        scored = self._build.scored(query, ("body",) if body else FIELDS)
+        scored = self._build.scored(query, FIELDS)
         ids, raw = _NO_IDS, _NO_SCORES
         if scored is not None and limit > 0 and (selection.mask is None or selection.count > 0):
             ids, raw = self._passing(searcher, [(MUST, scored), *self._build.demanded(query)], selection, limit)
@@ -230,6 +230,16 @@ class TantivyIndex:
             scores=tuple(np.minimum(raw / reach, 1.0).tolist()),
             ms=(time.perf_counter() - started) * 1000,
         )
+
+    @_reading
+    def body_scores(self, query: AnalyzedQuery, selection: Selection, limit: int) -> tuple[Ids, Scores]:
+        """The best chunks by the text alone, by rising id, with their BM25 over the same reach."""
+        searcher, scored = self._open_searcher(), self._build.scored(query, ("body",))
+        if scored is None or (selection.mask is not None and not selection.count):
+            return _NO_IDS, _NO_SCORES
+        ids, raw = self._passing(searcher, [(MUST, scored)], selection, limit)
+        order = np.argsort(ids)
+        return ids[order], raw[order] / self._reach(searcher, query)
 
     @_reading
     def reach(self, query: AnalyzedQuery) -> float:

@@ -21,6 +21,7 @@ from librarian.errors import CallerError, NotFound, SetupError
 from librarian.library import Librarian
 from librarian.schemas import OPERATIONS, SearchResponseBase
 from librarian.settings import Settings
+from librarian.text.dictionaries import dictionary
 from librarian.text.sanitizing import visible
 
 from .conftest import write_library
@@ -66,6 +67,15 @@ def test_hybrid_speaks_with_both_legs(library: Librarian) -> None:
     assert answer.results[0].keyword_score is not None
     assert answer.results[0].semantic_score is not None
     assert answer.coverage.embedded_chunks == answer.coverage.chunks
+
+
+def test_no_question_waits_for_a_dictionary(library: Librarian) -> None:
+    for thread in threading.enumerate():
+        if thread.name == "dictionaries":
+            thread.join(60)
+    read = dictionary.cache_info().misses
+    library.search("how do I rotate a tokne for the zorkmidiary")
+    assert dictionary.cache_info().misses == read > 0
 
 
 def test_an_identifier_comes_first(library: Librarian) -> None:

@@ -41,11 +41,10 @@ def test_a_keyword_index_that_fails_at_a_later_look_up_degrades_the_answer(
     assert any(reason.startswith("keyword: ") for reason in outcome.degraded) is used
 
 
-def test_a_keyword_index_that_fails_at_its_second_search_degrades_the_answer(
+def test_a_keyword_index_that_fails_at_scores_by_the_text_alone_degrades_the_answer(
     manual: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    search, first = manual.lexical.search, iter([True])
-    monkeypatch.setattr(manual.lexical, "search", lambda *a, **k: search(*a, **k) if next(first, False) else fails())
+    monkeypatch.setattr(manual.lexical, "body_scores", fails)
     outcome = asked(manual, "deploy the shop")
     assert outcome.hits
     assert outcome.degraded == ("keyword: a segment is missing",)

@@ -399,13 +399,13 @@ class Changing:
         self.left = times
         self._library, self._path, self._search = library, path, library.lexical.search
 
-    def search(self, *given: Any, body: bool = False) -> Ranking:
-        if self.left and not body:
+    def search(self, *given: Any) -> Ranking:
+        if self.left:
             self.left -= 1
             with self._library.catalog.transaction():
                 self._library.put(self._path, f"# Deploying\n\nDeploy {self.left} replicas by a rollout.\n")
                 self._library.lexical.commit(self._library.catalog.bump())
-        return self._search(*given, body=body)
+        return self._search(*given)
 
 
 @pytest.mark.parametrize("mode", ["keyword", "hybrid", "rerank"])

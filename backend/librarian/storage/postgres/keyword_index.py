@@ -17,6 +17,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from ...errors import SetupError, Unavailable
 from ...models import FEATURES, AnalyzedQuery, Document, Ids, KeywordEntry, Ranking, Selection, Vector
@@ -183,7 +184,13 @@ class PostgresKeywordIndex:
 
     # -- searching -------------------------------------------------------------------------------------------------
 
-    def search(self, query: AnalyzedQuery, selection: Selection, limit: int, *, body: bool = False) -> Ranking:
+    def body_scores(
+        self, query: AnalyzedQuery, selection: Selection, limit: int
+    ) -> tuple[Ids, npt.NDArray[np.float64]]:
+        """None: its rankings are joined by rank."""
+        return np.empty(0, dtype=np.int64), np.empty(0)
+
+    def search(self, query: AnalyzedQuery, selection: Selection, limit: int) -> Ranking:
         """Best chunks by score, ties by id; the score is in 0–1 and given as both `raw` and `scores`."""
         started = time.perf_counter()
         terms = _terms(query)
