@@ -134,7 +134,7 @@ def _search_summary(answer: Answer, shown: int, *, everything: bool) -> str:
 def degraded(page: Page, answer: Answer) -> None:
     """What was configured and doesn't work."""
     for reason in answer.get("degraded") or ():
-        page.line(("degraded: ", "yellow"), str(reason))
+        page.line(("degraded: ", "yellow"), in_own_words(str(reason)))
 
 
 def document(page: Page, answer: Answer) -> None:
@@ -237,7 +237,7 @@ def status(page: Page, answer: Answer) -> None:
     _left_out(page, "skipped", answer["skipped"]["total"], answer["skipped"]["examples"])
     _left_out(page, "unreadable", answer["failures"]["total"], answer["failures"]["items"])
     for note in answer.get("notes") or ():
-        page.line(("note: ", "dim"), note)
+        page.line(("note: ", "dim"), in_own_words(note))
 
 
 def _left_out(page: Page, word: str, total: int, items: Sequence[Answer]) -> None:
@@ -277,7 +277,7 @@ def refresh(page: Page, answer: Answer, *, folder: str = "") -> None:
         page.line(("not done: ", "red"), reason)
     for note in answer.get("notes") or ():
         if not any(reason.endswith(note) for reason in reasons):
-            page.line(("note: ", "dim"), note)
+            page.line(("note: ", "dim"), in_own_words(note))
     held = answer["documents"] or answer.get("emails")
     if not (held or answer["skipped"]["total"] or answer.get("failed") or reasons):
         page.line(("note: ", "dim"), f"no file to index was found in {folder or 'the folder'}")
@@ -303,7 +303,7 @@ def evaluation(page: Page, answer: Answer) -> None:
     if "questions" in answer:
         page.line((f"{counted(answer['questions'], 'question')}; mean with its 95% interval", "dim"))
     for note in answer.get("notes") or ():
-        page.line(("note: ", "dim"), str(note))
+        page.line(("note: ", "dim"), in_own_words(str(note)))
 
 
 def _measure(value: object) -> str:

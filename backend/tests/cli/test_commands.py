@@ -165,7 +165,7 @@ ANSWERS: dict[str, schemas.ResponseModel] = {
             "progress": {"phase": "embedding", "chunks_embedded": 1, "chunks_total": 2, "eta_s": 3.0},
             "skipped": {"total": 1, "examples": [FAILURE]},
             "failures": {"total": 1, "items": [FAILURE]},
-            "notes": ["SSE is old."],
+            "notes": ["See list_products for those that are indexed."],
         }
     ),
     "refresh": schemas.RefreshResponse.model_validate(
@@ -332,7 +332,14 @@ def run(*arguments: str) -> int:
             "status",
             "get_index_status",
             {},
-            ["degraded", "the folder is gone", "embedding: 1/2", "3 s left", "skipped: 1", "note:"],
+            [
+                "degraded",
+                "the folder is gone",
+                "embedding: 1/2",
+                "3 s left",
+                "skipped: 1",
+                "note: See `librarian products`",
+            ],
         ),
         ("index --rebuild", "refresh", {"rebuild": True, "prune": False}, ["2 added", "3 of 3 passages", "1.5 s"]),
     ],
