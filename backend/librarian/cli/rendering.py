@@ -201,14 +201,17 @@ def analysis(page: Page, answer: Answer) -> None:
             page.line(f"{one['retriever']}: {place}{', ' + one['reason'] if one.get('reason') else ''}", indent=3)
 
 
+_COUNTED = "documents and emails"
+
+
 def products(page: Page, answer: Answer) -> None:
     """Products, or the components of one."""
     if "components" in answer:
         rows = [[item["name"], item["document_count"]] for item in answer["components"]]
-        page.table([answer["product"], "documents"], rows)
+        page.table([answer["product"], _COUNTED], rows)
     else:
         rows = [[item["name"], item["component_count"], item["document_count"]] for item in answer["products"]]
-        page.table(["product", "components", "documents"], rows)
+        page.table(["product", "components", _COUNTED], rows)
 
 
 _STATE_STYLES = {"ready": "bold green", "indexing": "bold cyan", "degraded": "bold yellow"}

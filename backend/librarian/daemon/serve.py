@@ -87,7 +87,9 @@ def _named(settings: Settings) -> list[str]:
             options["--index"] = None
         if not overrides:
             options["--root"] = None
-    return [word for name, path in options.items() if path is not None for word in (name, shlex.quote(str(path)))]
+    words = [word for name, path in options.items() if path is not None for word in (name, shlex.quote(str(path)))]
+    layout = settings.provenance("docs.layout")
+    return words + ["--layout", str(layout.value)] * (layout.source == "command line")
 
 
 def _alone(settings: Settings) -> list[str]:
@@ -96,8 +98,8 @@ def _alone(settings: Settings) -> list[str]:
     if layout.source != "command line":
         return []
     return [
-        f"--layout {layout.value} holds for this server. Other commands and hosts read the folder anew without it once "
-        'this one has ended: write "layout" under "docs" into the configuration file.'
+        f"--layout {layout.value} holds for this server. Give it to other commands too, or set docs.layout in the "
+        "configuration file: without it they read the folder again."
     ]
 
 

@@ -108,4 +108,6 @@ def test_a_layout_that_other_commands_would_not_know_is_said_to_be_the_servers_a
     assert notes() == []
     (note,) = notes(docs__layout="flat")
     assert "--layout flat holds for this server" in note
+    settings = Settings.load(None, overrides={"docs.root_path": tmp_path, "docs.layout": "flat"})
+    assert " --layout flat claude-code" in banner(settings, "http://127.0.0.1:1")
     assert "configuration file" in note

@@ -326,8 +326,18 @@ def run(*arguments: str) -> int:
             {"query": "lent", "path": "books/guide/a.md"},
             ["factual, best asked in mode keyword (80% sure)", "below cut. It has rank 12.", "technical: ISBN"],
         ),
-        ("products", "list_products", {}, ["product  components  documents", "books             1         12"]),
-        ("products books", "list_components", {"product": "books"}, ["guide         12"]),
+        (
+            "products",
+            "list_products",
+            {},
+            ["product  components  documents and emails\nbooks             1                    12"],
+        ),
+        (
+            "products books",
+            "list_components",
+            {"product": "books"},
+            ["books  documents and emails\nguide                    12"],
+        ),
         (
             "status",
             "get_index_status",
