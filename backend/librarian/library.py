@@ -246,6 +246,7 @@ class Librarian:
         fields = responses.envelope(outcome, query.mode, explain=request.explain)
         fields["notes"] = queries.result_notes(request, settings)
         fields["results"] = self._results(answer, mail=False, explain=request.explain)
+        fields["facets"] = self._facets("documents", outcome, request.facets)
         return schemas.SearchResponse.model_validate(fields, from_attributes=True)
 
     @operation(schemas.EmailSearchRequest)
@@ -273,6 +274,7 @@ class Librarian:
             one.model_copy(update={"thread_size": size(one.file_path)})
             for one in self._results(answer, mail=True, explain=request.explain)
         ]
+        fields["facets"] = self._facets("emails", outcome, request.facets)
         return schemas.EmailSearchResponse.model_validate(fields, from_attributes=True)
 
     @operation(schemas.KnowledgeRequest)
@@ -491,6 +493,24 @@ class Librarian:
         with self._parts.catalog.read() as reader:
             return listing.resources(reader, cursor)
 
+    def browse(self, product: str = "", component: str = "", after: str = "") -> listing.DocumentPage:
+        """Documents of a product or component by path, a part at a time; all where none is named."""
+        with self._parts.catalog.read() as reader:
+            return listing.documents(reader, product or None, component or None, after)
+
+    def recent(self, count: int = 8) -> list[listing.DocumentItem]:
+        """The documents that changed last, newest first."""
+        return listing.recent(self._parts.catalog, count)
+
+    def example_questions(self) -> list[str]:
+        """Up to three questions that headings of the library answer."""
+        return listing.example_questions(self._parts.catalog)
+
+    def original(self, path: str) -> listing.Original:
+        """The file that a document was read from, and where on the web it is from, if it says so."""
+        with self._parts.catalog.read() as reader:
+            return listing.original(resolve_document(reader, path)[1].document, self.root)
+
     def complete(self, kind: str, value: str, context: Mapping[str, str] | None = None) -> list[str]:
         """Names that continue `value`, nearest first; `kind` is product, component, path, heading or thread."""
         with self._parts.catalog.read() as reader:
@@ -617,6 +637,9 @@ class Librarian:
         if semantic and count.embedded_chunks < count.chunks:
             extra.append(f"semantic: {count.embedded_chunks:,} of {count.chunks:,} passages are embedded so far.")
         return extra
+
+    def _facets(self, kind: str, outcome: SearchOutcome, wanted: bool) -> schemas.FacetsResponse | None:
+        return listing.facets(self._parts.catalog, kind, outcome.found) if wanted else None
 
     def _results(self, answer: Checked, *, mail: bool, explain: bool) -> Sequence[schemas.Result]:
         """Hits as results; those of changed files are marked stale."""

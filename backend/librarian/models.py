@@ -530,6 +530,7 @@ class SearchOutcome:
     tokens_used: int = 0  #: of the answer as text; 0 where that is still to be told
     suggestions: tuple[Mapping[str, object], ...] = ()
     weak_hidden: int = 0  #: hits left out because their relevance is below the noise level of the calibration
+    found: tuple[int, ...] = ()  #: ids of all documents that `total` counts passages of
     not_mentioned: tuple[str, ...] = ()  #: names and rare words of the question that no document holds, as typed
     not_mentioned_in: str = ""  #: where they were looked for, if not in the whole library: `in product ray`
     calibrated: bool = True  #: relevance has been fitted to this library, or is never

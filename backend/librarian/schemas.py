@@ -267,6 +267,9 @@ class _Search(RequestModel):
     brief: Flag = Field(
         default=False, description="A short snippet for each passage in place of documents", json_schema_extra=_PEOPLE
     )
+    facets: Flag = Field(
+        default=False, description="Add the filter values of all found documents", json_schema_extra=_PEOPLE
+    )
 
 
 class SearchRequest(_Search):
@@ -630,6 +633,30 @@ class Suggestion(ResponseModel):
     text: str
 
 
+class FacetItem(ResponseModel):
+    name: str
+    count: int
+
+
+class ProductFacet(FacetItem):
+    components: list[FacetItem] = []
+
+
+class FacetsResponse(ResponseModel):
+    """What the filters of a search may choose from, with numbers of documents; most frequent first."""
+
+    type: Literal["documents", "emails"]
+    total: int
+    products: list[ProductFacet] = []
+    file_types: list[FacetItem] = []
+    doc_types: list[FacetItem] = []
+    languages: list[FacetItem] = []
+    tags: list[FacetItem] = []
+    oldest: str | None = None
+    newest: str | None = None
+    generation: int = 0
+
+
 class SearchResponseBase(ResponseModel):
     """All of a search response but its results."""
 
@@ -657,6 +684,7 @@ class SearchResponseBase(ResponseModel):
     routing: Routing | None = None
     suggestions: list[Suggestion] = []
     weak_hidden: int = 0
+    facets: FacetsResponse | None = None
     notes: list[str] = []
 
 
@@ -777,30 +805,6 @@ class ComponentsResponse(ResponseModel):
     product: str
     components: list[ComponentItem]
     total: int
-
-
-class FacetItem(ResponseModel):
-    name: str
-    count: int
-
-
-class ProductFacet(FacetItem):
-    components: list[FacetItem] = []
-
-
-class FacetsResponse(ResponseModel):
-    """What the filters of a search may choose from, with numbers of documents; most frequent first."""
-
-    type: Literal["documents", "emails"]
-    total: int
-    products: list[ProductFacet] = []
-    file_types: list[FacetItem] = []
-    doc_types: list[FacetItem] = []
-    languages: list[FacetItem] = []
-    tags: list[FacetItem] = []
-    oldest: str | None = None
-    newest: str | None = None
-    generation: int = 0
 
 
 class EmbeddingsStatus(ResponseModel):
@@ -1293,7 +1297,18 @@ class ResultLimits:
 
 _DROPPED: Final = frozenset({"title", "additionalProperties", "for_models", "results", "$defs"})
 _ON_REQUEST: Final = frozenset(
-    {"why", "parent_context", "routing", "rewritten", "highlights", "links", "linked_from", "similar", "email"}
+    {
+        "why",
+        "parent_context",
+        "routing",
+        "rewritten",
+        "highlights",
+        "links",
+        "linked_from",
+        "similar",
+        "email",
+        "facets",
+    }
 )  #: whose parts schemas leave out
 
 

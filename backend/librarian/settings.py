@@ -49,7 +49,8 @@ CHUNK_TOKENS_LIMITS: Final = {"all-MiniLM-L6-v2": 256, "all-mpnet-base-v2": 384}
 CHUNK_TOKENS_LIMIT: Final = 512  #: of other models
 CHUNK_TOKENS_CEILING: Final = 400  #: no chunk is longer, unless its target is
 RESERVED_PATHS: Final = frozenset(
-    ("api", "favicon.ico", "health", "messages", "metrics", "openapi.json", "ready", "sse", "static")
+    {"api", "favicon.ico", "health", "messages", "metrics", "openapi.json", "ready", "sse", "static"}
+    | {"help", "login", "original", "status"}  # of the page
 )
 """First segments of the server's other paths; some of them need no token."""
 

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..models import REQUEST, usable_id
 from .rest import error_response
 
+COOKIE = "librarian_access"  #: of the page
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _ANY_PORT_REFUSED = frozenset((*LOOPBACK, "::1", "0.0.0.0", "::", "[::]"))
 _OWN_SITES = frozenset(("same-origin", "none"))  #: `none`: the user typed the address or opened a bookmark
@@ -33,10 +35,10 @@ HEADERS = {  #: of every answer
     "x-frame-options": "DENY",
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "same-origin",
-    # Scripts make nodes and text, never markup: `trusted-types 'none'` has the browser hold the page to that.
+    # Markup comes from the server alone, through the one policy `librarian`: the browser holds the page to that.
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-    "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types 'none'",
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types librarian",
 }
 
 
@@ -187,7 +189,7 @@ class Guard:
         if wait := self._wait_s(scope):
             limit = f"More than {self._rules.rate_limit} requests a minute."
             return 429, "rate_limit", limit, f"Try again in {wait:.0f} s.", {"retry-after": f"{int(wait) + 1}"}
-        if not self._is_open(scope, headers) and not self._has_token(headers):
+        if not self._is_open(scope, headers) and not self.has_token(headers):
             hint = "Send it as `Authorization: Bearer <token>`; it is the server's MCP_AUTH_TOKEN."
             return 401, "token", "The token is missing or wrong.", hint, {"www-authenticate": "Bearer"}
         length = headers.get("content-length", "0")
@@ -255,16 +257,29 @@ class Guard:
 
     def _sent_token(self, headers: Headers) -> bool:
         """Whether a token is set and the request carries it, which a page under a rebound name can't."""
-        return self._rules.token is not None and self._has_token(headers)
+        return self._rules.token is not None and self.has_token(headers)
 
-    def _has_token(self, headers: Headers) -> bool:
+    def has_token(self, headers: Headers) -> bool:
+        """Whether a request carries the token, or the page's cookie as a proof of it; True where none is needed."""
         if self._rules.token is None:
+            return True
+        cookies = cookie_parser(headers.get("cookie", ""))
+        if hmac.compare_digest(cookies.get(COOKIE, ""), self._proof()):
             return True
         scheme, _, given = headers.get("authorization", "").partition(" ")
         # a header's bytes are told as Latin-1, and some programs send a token's characters as UTF-8
         spellings = [given.strip().encode(), given.strip().encode("latin-1", "replace")]
         right = sum(hmac.compare_digest(sent, self._rules.token.encode()) for sent in spellings)
         return bool(right) and scheme.lower() == "bearer"
+
+    def proof_of(self, token: str) -> str:
+        """What the page's cookie holds for the right token; empty for another one."""
+        expected = (self._rules.token or "").encode()
+        return self._proof() if expected and hmac.compare_digest(token.strip().encode(), expected) else ""
+
+    def _proof(self) -> str:
+        """Derived from the token, so that no program that is sent the cookie learns the token itself."""
+        return hmac.digest((self._rules.token or "").encode(), b"page of librarian", "sha256").hex()
 
     def _limited(self, receive: Receive) -> Receive:
         seen, whole = 0, False

@@ -6,11 +6,15 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 
 from .. import schemas
 from ..errors import CallerError, counted, shortened
 from ..models import (
     Candidate,
+    Document,
     Filters,
     Heading,
     Hit,
@@ -72,15 +76,17 @@ def list_recent_emails(catalog: Catalog, query: Query) -> SearchOutcome:
         count=count,
         took_ms=(time.perf_counter() - began) * 1000,
         suggestions=() if hits else ({"kind": "filter", **(_BEYOND if matching else _NONE)},),
+        found=tuple(matching),
     )
 
 
-def facets(catalog: Catalog, type_: str) -> schemas.FacetsResponse:
-    """What the filters of a search among `documents` or `emails` may choose from."""
+def facets(catalog: Catalog, type_: str, among: Sequence[int] | None = None) -> schemas.FacetsResponse:
+    """What the filters of a search among `documents` or `emails` may choose from; `among` these documents alone, where
+    they are named."""
     if type_ not in ("documents", "emails"):
         raise CallerError(f"type {shortened(type_)} is unknown.", hint="Use documents or emails.")
     columns = catalog.columns()
-    found = columns.file_counts("document" if type_ == "documents" else "email")
+    found = columns.file_counts("document" if type_ == "documents" else "email", among)
     return schemas.FacetsResponse(
         type="documents" if type_ == "documents" else "emails",
         total=found.documents,
@@ -136,6 +142,91 @@ def completions(reader: CatalogReader, kind: str, value: str, context: Mapping[s
     found = [name for name in names if name.lower().startswith(low)]
     found += [name for name in names if low in name.lower() and not name.lower().startswith(low)]
     return found
+
+
+DOCUMENTS_PER_PAGE = 200
+_TASK = re.compile(r"(?:how (?:do|to|can)|why|what|when|where|which)\b.{6,80}", re.IGNORECASE)
+_TOPIC = re.compile(r"[A-Z][a-z]+ing(?: [\w-]+){1,6}")  #: such as "Rotating a token"
+_WEB = re.compile(r"https?://\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentItem:
+    """A document in a list."""
+
+    file_path: str
+    title: str
+    product: str
+    component: str
+    summary: str
+    last_modified: str
+    thread_id: str = ""  #: of a mail
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPage:
+    """Some documents by path; `after` continues behind the last of them, empty where there are no more."""
+
+    documents: Sequence[DocumentItem]
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """What a document was read from: a file below the root, and addresses on the web if it names them."""
+
+    root: Path
+    path: str  #: relative to the root
+    urls: Sequence[str]
+
+
+def _item(document: Document) -> DocumentItem:
+    thread = document.email.thread_id if document.email else ""
+    fields = (document.title, document.product, document.component, document.summary, document.last_modified)
+    return DocumentItem(document.file_path, *fields, thread)
+
+
+def documents(reader: CatalogReader, product: str | None, component: str | None, after: str) -> DocumentPage:
+    """The documents of a product or component whose paths follow `after`."""
+    found = (one.document for one in reader.iter_documents(Filters(product=product, component=component)))
+    page = list(islice((one for one in found if one.file_path > after), DOCUMENTS_PER_PAGE + 1))
+    more = len(page) > DOCUMENTS_PER_PAGE
+    items = [_item(document) for document in page[:DOCUMENTS_PER_PAGE]]
+    return DocumentPage(items, items[-1].file_path if more else "")
+
+
+def recent(catalog: Catalog, count: int) -> list[DocumentItem]:
+    """The documents that changed last, newest first."""
+    return [_item(document) for document in _newest(catalog, count)]
+
+
+def example_questions(catalog: Catalog, count: int = 3) -> list[str]:
+    """Questions that headings ask, else what headings tell how to do; each from another document."""
+    asked: list[str] = []
+    topics: list[str] = []
+    for document in _newest(catalog, 200):
+        texts = [heading.text for heading in document.headings if heading.level > 1]
+        question = next((text for text in texts if _TASK.fullmatch(text)), "")
+        topic = next((text for text in texts if _TOPIC.fullmatch(text)), "")
+        if question:
+            asked.append(question)
+        elif topic:
+            topics.append(topic)
+    return list(dict.fromkeys((*asked, *topics)))[:count]
+
+
+def original(document: Document, root: Path) -> Original:
+    """The file that a document was read from, and its addresses on the web."""
+    named = document.front_matter.get("source_urls") or document.front_matter.get("source_url") or []
+    urls = [str(url) for url in (named if isinstance(named, list) else [named])]
+    return Original(root, document.source, [url for url in urls if _WEB.fullmatch(url)])
+
+
+def _newest(catalog: Catalog, count: int) -> list[Document]:
+    with catalog.read() as reader:
+        ids = catalog.columns().newest(Filters(kind="document"), 0)[:count].tolist()
+        found = reader.documents(ids)
+    return [found[doc_id].document for doc_id in ids if doc_id in found]
 
 
 def _threads(mails: Iterable[StoredDocument], value: str) -> list[str]:

@@ -426,6 +426,7 @@ class HybridSearchEngine:
                 not_mentioned_in=suggestions.within(query.filters) if missing.words else "",
                 calibrated=not provisional,
                 weak_hidden=groups - len(shown),
+                found=_documents(shown, found, columns),
             )
             hits = self._packed(context, page, found, outcome) if query.packed else hits
             end = query.offset + len(hits)
@@ -873,3 +874,9 @@ def _nearest_part(context: SearchContext, found: Ranked, hit: Hit) -> tuple[int,
     size = context.vector.model.window_limit * WINDOW_CHARACTERS
     ordinal = semantic.windows[semantic.ids.index(chunk_id)]
     return (ordinal * size, (ordinal + 1) * size) if size else None
+
+
+def _documents(groups: Sequence[Sequence[pagination.PageEntry]], found: Ranked, columns: Columns) -> tuple[int, ...]:
+    """Ids of the documents that an answer's hits are from."""
+    ids = np.array([found.chunk_ids[group[0].place] for group in groups], dtype=np.int64)
+    return tuple(np.unique(columns.doc_of(ids)).tolist())

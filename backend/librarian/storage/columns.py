@@ -288,9 +288,13 @@ class Columns:
         known = [name for name, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if name]
         return tuple(dict.fromkeys([*known, "en"] if counts[""] else known))
 
-    def file_counts(self, kind: Kind) -> FileCounts:
-        """What filters on documents of this kind may choose from."""
+    def file_counts(self, kind: Kind, among: Sequence[int] | None = None) -> FileCounts:
+        """What filters on documents of this kind may choose from, `among` some documents if given."""
         chosen = np.isin(self.arrays.codes["kind"], self.arrays.vocabularies["kind"].codes([kind]))
+        if among is not None:
+            named = np.zeros_like(chosen)
+            named[[doc_id for doc_id in among if doc_id < len(named)]] = True
+            chosen &= named
         names = {name: terms.names() for name, terms in self.arrays.vocabularies.items()}
         return file_counts(chosen, self.arrays.codes, names, self.arrays.tagged, self.arrays.modified)
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import FileResponse, Response
@@ -21,6 +21,7 @@ from ..api.rest import CONTENT_TYPE, HEALTH, READY, Api, Metrics, add_head, on_e
 from ..api.security import Guard, Rules
 from ..errors import LibrarianError
 from ..schemas import ResultLimits
+from .pages import PATHS, Pages
 
 if TYPE_CHECKING:
     from ..api.library_handle import LazyMcpServer
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from ..library import Librarian
 
 _STATIC = Path(__file__).parent / "static"
-#: The page's shell holds nothing of the library; health and readiness hold numbers.
-OPEN_PATHS = frozenset({"/", "/health", READY, "/favicon.ico", "/static/"})
+#: The page's views ask for the token themselves; health and readiness hold numbers.
+OPEN_PATHS = frozenset({*PATHS, "/health", READY, "/favicon.ico", "/static/"})
 
 
 class _Shell(StaticFiles):
@@ -100,9 +101,7 @@ def build_app(
 
     shell = _Shell(directory=_STATIC)
 
-    @app.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
-    async def page(request: Request) -> Response:
-        return await shell.get_response("index.html", request.scope)
+    Pages(handle, mcp.calls, metrics, lambda: app.state.guard).add_to(app)
 
     @app.get("/favicon.ico", include_in_schema=False)
     async def icon() -> Response:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from librarian import schemas
+from librarian.documents import listing
 from librarian.errors import CallerError, NotFound
 from librarian.models import DEADLINE, Attachment, Progress
 from librarian.schemas import KnowledgeResponse, RegistryResponse, ServerItem
@@ -301,3 +303,17 @@ class FakeLibrary:
         self.indexed_at = indexed_at
         for listener in self.listeners:
             listener(8)
+
+    def browse(self, product: str = "", component: str = "", after: str = "") -> listing.DocumentPage:
+        return listing.DocumentPage(
+            [listing.DocumentItem("ray/core/config.md", "Config", "ray", "core", "", "2026-01-02")]
+        )
+
+    def recent(self, count: int = 8) -> list[listing.DocumentItem]:
+        return list(self.browse().documents)
+
+    def example_questions(self) -> list[str]:
+        return ["How do I rotate a token?"]
+
+    def original(self, path: str) -> listing.Original:
+        return listing.Original(Path("/nowhere"), path, ["https://example.org/config"])

@@ -17,9 +17,9 @@ class Page:
         self.url = url
 
     def open(self, address: str = "/") -> Page:
-        """Load an address; the page is ready once it knows the library."""
+        """Load an address; the page is ready once its script runs."""
         self.driver.get(self.url + address)
-        return self.until("document.getElementById('state').dataset.word")
+        return self.until("document.documentElement.classList.contains('scripted')")
 
     def run(self, script: str, *given: Any) -> Any:
         """What a script returns."""
@@ -85,8 +85,7 @@ class Page:
         """Wait for the answer to what the address asks."""
         return self.until(
             "!document.getElementById('search').classList.contains('busy')"
-            " && (document.querySelector('#results li') || !document.getElementById('empty').hidden)"
-            " && document.getElementById('home').hidden"
+            " && document.querySelector('#results li, #empty')"
         )
 
     @contextlib.contextmanager
@@ -112,6 +111,5 @@ def shown(page: Page, title: str) -> Page:
 
 def follow(page: Page, link: str) -> None:
     """Click the document's link of these words to another page of the library."""
-    page.run(
-        "[...document.querySelectorAll('#panel a.inner')].find((a) => a.textContent === arguments[0]).click()", link
-    )
+    links = "[...document.querySelectorAll('#panel .document a.inner')]"
+    page.run(f"{links}.find((a) => a.textContent === arguments[0]).click()", link)

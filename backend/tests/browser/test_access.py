@@ -1,4 +1,4 @@
-"""Whether everybody can use the page: axe finds nothing serious on any view, in both themes and on a phone.
+"""Whether everybody can use the page: axe finds nothing on any view, in both themes and on a phone.
 
 axe-core comes with `scripts/node_tools.sh`. Besides, without it: every control has a name, and ids are unique.
 """
@@ -24,6 +24,11 @@ VIEWS = {
     "code": ("/?doc=shop/lab/hoist.html", "document.querySelector('#panel pre code')"),
     "hostile": ("/?doc=security/notes/hostile.md", "document.querySelector('#panel table')"),
     "emails": ("/?q=refund&type=emails", "document.querySelector('#results li')"),
+    "browsing": ("/?product=shop", "document.querySelector('.crumbs')"),
+    "thread": (
+        "/?q=refund&type=emails&doc=mail/support/0002.eml&thread=one@example.org",
+        "document.querySelector('.mail')",
+    ),
     "empty": ("/?q=zzqqxy&mode=keyword", "document.querySelector('#empty h2')"),
 }
 
@@ -48,8 +53,8 @@ def test_what_documents_say_is_told_to_be_in_their_language(page: Page) -> None:
         "document.querySelector('#panel .document')"
     )
     spoken = page.run(
-        """return ['#results h2', '.snippet', '#panel-title', '.document'].map(
-            (one) => document.querySelector(one).lang)"""
+        """return ['#results h3 a', '.snippet', '#panel-title', '.document'].map(
+            (one) => document.querySelector(one).closest('[lang]').lang)"""
     )
     assert spoken == ["en"] * 4
 
@@ -84,7 +89,7 @@ def test_the_bar_of_the_question_hides_nothing_that_has_the_focus(page: Page) ->
 
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core isn't installed: run scripts/node_tools.sh")
 @pytest.mark.parametrize(("theme", "width"), [("light", 1400), ("dark", 1400), ("light", 360)])
-def test_axe_finds_nothing_serious(page: Page, theme: str, width: int) -> None:
+def test_axe_finds_nothing(page: Page, theme: str, width: int) -> None:
     page.run("localStorage.setItem('librarian.theme', arguments[0])", theme)
     with page.sized(width, 900):
         found = _found(page)
@@ -96,18 +101,16 @@ def _found(page: Page) -> list[str]:
     found = []
     for view, (address, ready) in VIEWS.items():
         page.open(address).until(ready)
-        page.run("document.querySelector('.why')?.setAttribute('open', '')")
+        page.run("document.querySelectorAll('#main details').forEach((one) => { one.open = true; })")
         page.run("document.getElementById('filters').classList.add('open')")
-        page.run("document.getElementById('progress').hidden = false")  # as while it indexes
-        found += [f"{view}: {one}" for one in _serious(page)]
-    page.one("#help-button").click()
-    found += [f"help: {one}" for one in _serious(page)]
-    page.press("ESCAPE")
-    page.one("#state").click()
-    return found + [f"state: {one}" for one in _serious(page)]
+        found += [f"{view}: {one}" for one in _violations(page)]
+    page.one("#help-link").click()
+    found += [f"help: {one}" for one in _violations(page)]
+    page.open("/status")
+    return found + [f"status: {one}" for one in _violations(page)]
 
 
-def _serious(page: Page) -> list[str]:
+def _violations(page: Page) -> list[str]:
     page.run(AXE.read_text("utf-8"))
     result = page.driver.execute_async_script(
         """const done = arguments[1];
@@ -119,6 +122,5 @@ def _serious(page: Page) -> list[str]:
     return [
         f"{rule['impact']} {rule['id']}: {rule['help']}: {node['html'][:160]} {node['failureSummary']}"
         for rule in result["violations"]
-        if rule["impact"] in ("serious", "critical", "moderate")
         for node in rule["nodes"][:3]
     ]

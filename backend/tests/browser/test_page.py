@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.page import Page
+from tests.browser.page import Page, shown
 from tests.browser.proxy import below
 from tests.browser.server import Server
 
@@ -29,12 +29,12 @@ def test_results_appear_as_one_types_and_follow_the_last_key(page: Page) -> None
     page.one("#query").send_keys("rotat")
     page.one("#query").send_keys("ing a token")
     page.until("[...document.querySelectorAll('#results mark')].some((one) => one.textContent === 'token')")
-    assert page.texts("#results h2")[0] == "Access tokens"
+    assert page.texts("#results h3 a")[0] == "Access tokens"
     assert "q=rotating" in page.address
-    assert page.texts("#results h3 a")[0] == "Rotating a token"
+    assert page.texts("#results h3 .section")[0] == "Rotating a token"
     assert {"Rotated", "token", "tokens"} <= set(page.texts("#results mark")), "highlighting follows stems"
     assert set(page.texts(".badge")) <= {"Excellent", "Good", "Fair", "Weak"}
-    assert "lines 10–18" in page.texts(".passage-head")[0]
+    assert "lines 10–18" in page.texts("#results .facts")[0]
 
 
 #: Answers to questions with this text are held back until `letGo()`.
@@ -42,7 +42,7 @@ HELD = """window.hold = (text) => {
   const real = window.fetch;
   window.fetch = async (path, options) => {
     const answer = await real(path, options);
-    if (options?.body?.includes(text)) await new Promise((go) => { window.letGo = go; });
+    if (decodeURIComponent(path).includes(text)) await new Promise((go) => { window.letGo = go; });
     return answer;
   };
 }"""
@@ -50,15 +50,15 @@ HELD = """window.hold = (text) => {
 
 def test_an_answer_that_comes_late_is_dropped(page: Page) -> None:
     page.open()
-    page.run(f"{HELD}; hold('\"refunds\"')")
+    page.run(f"{HELD}; hold('q=refunds')")
     page.one("#query").send_keys("refunds")
     page.until("window.letGo")
     page.one("#query").clear()
     page.one("#query").send_keys("invoice numbers")
     page.answered()
     page.run("window.letGo()")
-    page.until("document.querySelector('#results h2').textContent === 'Invoice numbers'")
-    assert "Returns" not in page.texts("#results h2")[0]
+    page.until("document.querySelector('#results h3 a').textContent === 'Invoice numbers'")
+    assert "Returns" not in page.texts("#results h3 a")[0]
 
 
 def test_a_search_that_takes_a_while_is_said_to_be_under_way(page: Page) -> None:
@@ -70,32 +70,37 @@ def test_a_search_that_takes_a_while_is_said_to_be_under_way(page: Page) -> None
     page.until("document.getElementById('summary').textContent.includes('passages')")
 
 
-def test_filters_offer_what_the_index_holds_and_narrow_the_results(page: Page) -> None:
-    page.open("/?q=reminders+payment+invoice")
-    page.answered().until("document.querySelectorAll('#filter-product option').length > 3")
-    assert {"any", "billing (3)", "security (2)", "shop (28)"} == set(page.texts("#filter-product option"))
-    page.choose("#filter-product", "billing").until(
-        "[...document.querySelectorAll('.place')].every((one) => one.textContent.startsWith('billing'))"
+def test_filters_count_what_the_question_finds_and_narrow_it(page: Page) -> None:
+    page.open("/").until("document.querySelectorAll('[data-filter=product]').length === 3")
+    everything = dict(
+        zip(page.texts("[data-filter=product]"), page.texts("[data-filter=product] + .count"), strict=True)
     )
+    assert everything == {"billing": "3", "security": "2", "shop": "28"}
+    page.ask("declined payment reminders")
+    found = dict(zip(page.texts("[data-filter=product]"), page.texts("[data-filter=product] + .count"), strict=True))
+    assert found != everything, "the numbers are those of this question"
+    next(one for one in page.all("[data-filter=product]") if one.text == "billing").click()
+    page.until("[...document.querySelectorAll('.place')].every((one) => one.textContent.startsWith('billing'))")
     assert "product=billing" in page.address
-    page.choose("#filter-component", "invoices").answered()
+    next(one for one in page.all("[data-filter=component]") if one.text == "invoices").click()
+    page.until("document.querySelectorAll('#chips .chip').length === 2").answered()
     assert set(page.texts("#chips .chip")) >= {"Component: invoices ✕, remove this filter"}
-    page.run("document.querySelector('#chips button').click()")
+    page.run("document.querySelector('#chips a').click()")
     page.until("document.querySelectorAll('#chips li').length === 0")
     assert "component=" not in page.address, "a component goes with its product"
 
 
 def test_tags_types_and_dates_narrow_too(page: Page) -> None:
     page.open("/?q=tokens+payment+reminders").answered()
-    page.until("document.getElementById('filter-tags-security')").one("#filter-tags-security").click()
-    page.until("location.search.includes('tags=security')").answered()
-    page.until("document.querySelectorAll('#results h2').length === 1")
+    next(one for one in page.all("[data-filter=tags]") if one.text == "security").click()
+    page.until("location.search.includes('tags=security')")
+    page.until("document.querySelectorAll('#results h3').length === 1")
     page.open("/?q=reminders&file_types=.txt").answered()
-    assert page.texts("#results h2") == ["Dunning"]
+    assert page.texts("#results h3 a") == ["Dunning"]
     page.open("/?q=tokens&before=2026-02-03&after=2026-02-03").answered()
-    assert page.texts("#results h2") == ["Access tokens"]
+    assert page.texts("#results h3 a") == ["Access tokens"]
     page.open("/?q=tokens&after=2027-01-01").answered()
-    assert page.texts("#empty button")[0] == "Drop “From”"
+    assert page.texts("#empty .suggestions a")[0] == "Remove “Changed since”"
 
 
 def test_a_date_is_typed_part_by_part(page: Page) -> None:
@@ -104,7 +109,7 @@ def test_a_date_is_typed_part_by_part(page: Page) -> None:
     page.press(*"02032026").until("location.search === '?q=tokens&after=2026-02-03'")
     page.press("ARROW_LEFT", "ARROW_LEFT", *"03").until("location.search === '?q=tokens&after=2026-03-03'")
     assert page.run("return document.activeElement.id") == "filter-after"
-    page.all("#chips button")[0].click()
+    page.until("document.querySelector('#chips a')").all("#chips a")[0].click()
     page.until("location.search === '?q=tokens' && document.getElementById('filter-after').value === ''")
     page.driver.back()
     page.until("document.getElementById('filter-after').value === '2026-03-03'")
@@ -112,7 +117,7 @@ def test_a_date_is_typed_part_by_part(page: Page) -> None:
 
 def test_a_passage_opens_beside_the_results_where_it_stands(page: Page) -> None:
     page.open("/?q=appendix+27").answered()
-    link = next(one for one in page.all("#results a.open") if one.text == "Appendix 27")
+    link = next(one for one in page.all("#results h3 a.open") if "Appendix 27" in one.find_element("xpath", "..").text)
     link.click()
     page.until("document.querySelector('#panel .chosen')")
     top = page.run("return document.querySelector('#panel .chosen').getBoundingClientRect().top")
@@ -123,8 +128,9 @@ def test_a_passage_opens_beside_the_results_where_it_stands(page: Page) -> None:
     page.one(".outline summary").click()
     page.all(".outline a")[1].click()
     page.until("document.querySelector('#panel [data-line=\"10\"]').getBoundingClientRect().top < 300")
+    page.until("location.search.includes('section=L10')")
     page.press("ESCAPE").until("document.getElementById('panel').hidden")
-    assert page.run("return document.activeElement.textContent") == "Appendix 27"
+    assert page.run("return document.activeElement.parentElement.textContent") == "Access tokens Appendix 27"
 
 
 def test_markdown_is_shown_as_a_document(page: Page) -> None:
@@ -132,7 +138,7 @@ def test_markdown_is_shown_as_a_document(page: Page) -> None:
     assert page.texts("#panel th") == ["field", "meaning"]
     assert page.texts("#panel td code") == ["max_age_s", "scope"]
     assert page.texts("#panel ol > li ul > li") == ["ask for another scope", "or use another token"]
-    page.one("#panel a.inner").click()
+    page.one("#panel .document a.inner").click()
     page.until("document.querySelector('#panel-title').textContent === 'Checkout'")
     assert "doc=shop%2Fguides%2Fcheckout.md" in page.address
     assert page.texts("#panel figcaption") == ["python"]
@@ -141,26 +147,26 @@ def test_markdown_is_shown_as_a_document(page: Page) -> None:
     assert page.texts("#panel .title-1") == ["Dunning"]
 
 
-def test_load_more_adds_the_next_page_and_moves_on_to_it(page: Page) -> None:
+def test_more_results_are_a_page_of_their_own(page: Page) -> None:
     page.open("/?q=release+parcel+labels&mode=keyword").answered()
-    assert len(page.all("#results a.open")) == 10
+    first = page.texts("#main a.open")
     page.one("#more").click()
-    page.until("document.querySelectorAll('#results a.open').length > 10")
-    page.until("document.activeElement === document.querySelectorAll('#results a.open')[10]")
-    links = page.run("return [...document.querySelectorAll('#results a.open')].map((one) => one.href)")
-    assert len(set(links)) == len(links)
-    assert page.run("return document.getElementById('more').hidden")
+    page.until("location.search.includes('page=2')").until("document.querySelector('[rel=prev]')")
+    page.until("document.activeElement === document.querySelector('#main a.open')")
+    assert set(page.texts("#main a.open")).isdisjoint(first)
+    page.driver.back()
+    page.until("!document.querySelector('[rel=prev]')")
+    assert page.texts("#main a.open") == first
 
 
-def test_load_more_belongs_to_the_question_that_is_answered(page: Page) -> None:
+def test_further_pages_belong_to_the_question_that_is_answered(page: Page) -> None:
     page.open("/?q=release+parcel+labels&mode=keyword").answered()
     page.run(f"{HELD}; hold('stock')")
     page.one("#query").send_keys(" stock counts")
     page.until("window.letGo")
-    assert not page.one("#more").is_enabled(), "pages of one question aren't put behind those of another"
-    page.run("document.getElementById('more').click(); window.letGo()")
-    page.until("document.getElementById('summary').textContent && !document.getElementById('more').disabled")
-    assert len(page.all("#results a.open")) == 10
+    assert page.run("return document.getElementById('more').inert"), "it belongs to another question"
+    page.run("window.letGo()")
+    page.answered().until("!document.getElementById('more')?.inert")
 
 
 def test_a_server_that_is_busy_is_asked_again(page: Page) -> None:
@@ -169,9 +175,11 @@ def test_a_server_that_is_busy_is_asked_again(page: Page) -> None:
         """const real = window.fetch;
         window.refused = 0;
         window.fetch = async (path, options) => {
-          if (!path.includes('search') || window.refused++) return real(path, options);
-          const error = { code: 'busy', message: 'Too many questions at once.', hint: 'Try again.' };
-          return new Response(JSON.stringify({ error }), { status: 503, headers: { 'retry-after': '1' } });
+          if (!path.includes('q=') || window.refused++) return real(path, options);
+          const policy = (await real('./')).headers.get('content-security-policy');
+          const markup = '<main id="main"><p id="message">Too many questions at once.</p></main>';
+          const headers = { 'retry-after': '1', 'content-security-policy': policy };
+          return new Response(markup, { status: 503, headers });
         };"""
     )
     page.one("#query").send_keys("refunds")
@@ -184,7 +192,7 @@ def test_what_was_wrong_goes_with_what_was_asked(page: Page) -> None:
     page.run("history.pushState(null, '', '/?q=refunds&mode=nonsense'); dispatchEvent(new Event('popstate'))")
     page.until("document.getElementById('message').textContent.includes('nonsense')")
     assert not page.all("#results li"), "they belong to another question"
-    page.press(*["BACKSPACE"] * 7).until("!document.getElementById('home').hidden")
+    page.press(*["BACKSPACE"] * 7).until("document.getElementById('home')")
     assert not page.one("#message").is_displayed()
     page.driver.get_log("browser")  # the refused request
 
@@ -194,28 +202,6 @@ def test_a_text_too_long_to_be_asked_is_said_to_be_cut(page: Page) -> None:
     page.driver.execute_cdp_cmd("Input.insertText", {"text": "refunds of the original card " * 100})
     page.answered()
     assert "A question has at most 2,000 characters" in page.one("#notices").text
-
-
-def test_while_meanings_are_learnt_one_notice_says_how_far_and_the_best_alone_are_counted(page: Page) -> None:
-    page.open()
-    page.run(
-        """const real = window.fetch;
-        window.fetch = async (path, options) => {
-          const answer = await real(path, options);
-          if (!path.includes('search')) return answer;
-          const told = await answer.json();
-          told.degraded = ['semantic: 5 of 10 passages are embedded so far.'];
-          Object.assign(told, { capped: true, total: 100 });
-          Object.assign(told.coverage, { chunks: 10, embedded_chunks: 5 });
-          told.retrievers.semantic.status = 'ok';
-          return Response.json(told);
-        };"""
-    )
-    page.ask("refunds")
-    assert [one for one in page.texts(".notice") if "5 of 10" in one or "meaning" in one.lower()] == [
-        "Meanings are known for 5 of 10 passages so far; words are searched in all."
-    ]
-    assert " of the best 100 passages · " in page.one("#summary").text
 
 
 def test_a_mail_opens_as_a_conversation_with_its_quotes_folded(page: Page) -> None:
@@ -235,7 +221,8 @@ def test_a_mail_opens_as_a_conversation_with_its_quotes_folded(page: Page) -> No
 
 def test_mails_are_listed_by_filter_alone(page: Page) -> None:
     page.open("/?type=emails&sender=ada").answered()
-    assert page.texts("#results h2") == ["Refund for order 17"]
+    assert page.texts("#results h3 a") == ["Refund for order 17"]
+    assert "one of 2 emails in this thread" in page.one("#results .facts").text
     assert not page.all(".badge"), "nothing was searched for, so nothing is graded"
 
 
@@ -264,7 +251,7 @@ def test_a_shared_link_shows_the_same_page_and_back_leads_back(page: Page) -> No
     page.open(shared).answered().until("document.querySelector('#panel .chosen')")
     assert page.texts("#panel-title") == title
     assert page.run("return document.getElementById('query').value") == "declined payment"
-    assert page.run("return document.getElementById('filter-product').value") == "shop"
+    assert page.texts(".facet a.selected") == ["shop ✕, remove"]
     assert page.all("#results a[aria-current]")
 
 
@@ -298,7 +285,7 @@ def test_single_keys_can_be_switched_off_and_stay_so(page: Page) -> None:
     page.run("document.activeElement.blur()")
     page.press("?").press("/")
     assert not page.run("return document.getElementById('help-dialog').open || document.activeElement.id === 'query'")
-    page.one("#help-button").click()
+    page.one("#help-link").click()
     assert page.one("#single-keys").get_attribute("checked") is None
     page.one("#single-keys").click()
     page.press("ESCAPE").press("/")
@@ -331,23 +318,27 @@ def test_back_leads_through_questions_and_documents_one_by_one(page: Page) -> No
     page.until("!location.search.includes('declined')")
 
 
-def test_modes_are_chosen_and_explained(page: Page) -> None:
+def test_ways_to_search_are_chosen_under_advanced_and_explained(page: Page) -> None:
     page.open("/?q=declined").answered()
-    page.choose("#mode", "keyword").until("document.getElementById('summary').textContent.includes('· keyword ·')")
+    assert not page.one("#mode").is_displayed()
+    assert "hybrid" not in page.one("body").text
+    page.one(".advanced summary").click()
+    page.choose("#mode", "keyword").until("document.querySelector('.how').textContent.includes('Mode keyword;')")
     assert "mode=keyword" in page.address
-    page.one("#modes-button").click()
-    assert page.texts(".modes dt") == ["auto", "hybrid", "keyword", "semantic", "rerank", "hyde"]
+    page.one("#help-link").click()
+    page.until("document.getElementById('help-dialog').open")
+    assert page.texts("#help-dialog .modes dt") == ["auto", "hybrid", "keyword", "semantic", "rerank", "hyde"]
+    box, label = (page.one(f"#help-dialog .switch {name}").rect for name in ("input", "label"))
+    assert abs(box["y"] - label["y"]) < 20, "a box stands beside its words"
 
 
 def test_a_result_says_why_and_can_be_cited(page: Page) -> None:
     page.open("/?q=E4021").answered()
-    summary = page.one(".why summary")
-    assert page.all(".bar-of-reasons .reason")
-    summary.click()
+    page.one(".why summary").click()
     rows = [row.text for row in page.all(".why tbody tr") if row.text]
     assert any(row.startswith("exact name") for row in rows)
     page.run("Object.defineProperty(navigator, 'clipboard', {value: {writeText: async (t) => { window.copied = t; }}})")
-    page.one(".passage-head button").click()
+    page.one("#results .cite").click()
     page.until("window.copied")
     assert page.run("return window.copied").endswith(
         "shop/guides/checkout.md, lines 4–13. librarian://docs/shop/guides/checkout.md#checkout"
@@ -358,23 +349,114 @@ def test_nothing_found_says_what_to_try(page: Page) -> None:
     page.open("/?q=remnidrs&mode=keyword").answered()
     assert "Nothing found for “remnidrs”" in page.one("#empty").text
     assert "the nearest word is “Reminders”" in page.one("#empty").text
-    page.run(
-        "[...document.querySelectorAll('#empty button')].find((one) => /Search for/.test(one.textContent)).click()"
-    )
-    page.until("document.querySelector('#results h2')?.textContent === 'Dunning'")
+    page.run("[...document.querySelectorAll('#empty a')].find((one) => /Search for/.test(one.textContent)).click()")
+    page.until("document.querySelector('#results h3 a')?.textContent === 'Dunning'")
+    page.open('/?q="zzz+qqq"').answered()
+    assert page.texts("#empty h2") == ['Nothing found for "zzz qqq"']
 
 
 def test_the_library_shows_itself(page: Page) -> None:
     page.open()
-    page.until("document.querySelectorAll('.product').length === 3")
-    assert "36 documents" in page.one("#state").text
+    assert "33 documents, 3 emails" in page.one("#state").text
     page.one("#state").click()
-    text = page.one("#state-dialog").text
+    page.until("document.querySelector('.rows')")
+    text = page.one("#main").text
     assert "33 documents, 3 emails" in text
     assert "Language model\noff" in text
-    page.press("ESCAPE")
-    page.all(".product")[0].click()
-    page.until("location.search.includes('product=billing')")
+
+
+def test_a_page_is_found_by_browsing_in_three_clicks(page: Page) -> None:
+    page.open()
+    assert page.texts(".product strong") == ["billing", "security", "shop", "Emails"]
+    assert len(page.all(".examples a")) <= 3
+    assert page.all("#home .documents a"), "what changed last"
+    page.one(".product a").click()
+    page.until("document.querySelector('.crumbs [aria-current]')?.textContent === 'billing'")
+    page.run("[...document.querySelectorAll('.components a')].find((one) => one.textContent === 'invoices').click()")
+    page.until("document.querySelector('.crumbs [aria-current]').textContent === 'invoices'")
+    assert page.texts("#home .documents a") == ["Dunning", "Invoice numbers"]
+    page.all("#home .documents a")[1].click()
+    shown(page, "Invoice numbers")
+    page.press("ESCAPE").until("document.getElementById('panel').hidden")
+    page.one("#home").find_element("link text", "All products").click()
+    page.until("document.querySelectorAll('.product').length === 4")
+
+
+def test_what_is_hardly_likely_is_folded(page: Page) -> None:
+    page.open("/?q=rotating+a+token").answered()
+    grades = page.run(
+        "return [...document.querySelectorAll('#results > li > .facts .badge')].map((one) => one.textContent)"
+    )
+    assert grades
+    assert "Weak" not in grades
+    assert not page.one("#weak ol").is_displayed()
+    page.one("#weak > summary").click()
+    assert page.one("#weak ol").is_displayed()
+
+
+def test_closing_a_document_adds_nothing_to_the_browsers_history(page: Page) -> None:
+    page.open("/?q=refunds").open("/?q=declined").answered()
+    page.all("#results a.open")[0].click()
+    page.until("document.querySelector('#panel .chosen')")
+    page.press("ESCAPE").until("document.getElementById('panel').hidden")
+    assert page.address == "/?q=declined"
+    page.driver.back()
+    page.until("location.search === '?q=refunds'")
+    page.open("/?q=declined&doc=shop/guides/checkout.md").until("document.querySelector('#panel .document')")
+    page.one("#panel .close").click()
+    page.until("document.getElementById('panel').hidden")
+    assert page.address == "/?q=declined"
+    page.driver.back()
+    page.until("location.search === '?q=refunds'")
+
+
+def test_code_is_copied_and_the_original_file_is_had(page: Page, server: Server) -> None:
+    shown(page.open("/?doc=shop/guides/checkout.md"), "Checkout")
+    page.run("Object.defineProperty(navigator, 'clipboard', {value: {writeText: async (t) => { window.copied = t; }}})")
+    page.one("#panel .copy-code").click()
+    page.until("window.copied")
+    assert page.run("return window.copied").startswith("cart = Cart.load(cart_id)")
+    link = page.one("#panel a[download]").get_attribute("href")
+    with urllib.request.urlopen(link) as answer:
+        assert answer.read() == (server.folder / "docs" / "shop/guides/checkout.md").read_bytes()
+        assert answer.headers["content-disposition"] == "attachment; filename*=utf-8''checkout.md"
+
+
+def test_it_works_without_scripts(driver: Any, server: Server) -> None:
+    from selenium.webdriver.support.expected_conditions import staleness_of
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    def go(by: str, value: str) -> Any:
+        """Follow a link or press a button, and wait for the next page."""
+        before = driver.find_element("css selector", "html")
+        driver.find_element(by, value).click()
+        WebDriverWait(driver, 30).until(staleness_of(before))
+        return driver
+
+    def text(selector: str) -> str:
+        return str(driver.find_element("css selector", selector).text)
+
+    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        driver.get(server.url)
+        driver.find_element("css selector", "#query").send_keys("declined payment")
+        assert go("css selector", ".go").current_url.startswith(f"{server.url}/?q=declined+payment")
+        go("css selector", "#results h3 a")
+        assert text("#panel-title") == "Checkout"
+        assert text("#s-passage").startswith("Checkout")
+        go("css selector", "#panel .close")
+        assert "product=" in go("css selector", "[data-filter=product]").current_url
+        driver.find_element("css selector", "#type-emails + label").click()
+        assert "type=emails" in go("css selector", ".go").current_url
+        go("css selector", "#home-link")
+        go("link text", "invoices")
+        go("link text", "Dunning")
+        assert text("#panel-title") == "Dunning"
+        go("css selector", "#panel .place a")
+        go("css selector", "#help-link")
+        assert "Keys" in text("main")
+    finally:
+        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
 def test_questions_and_favourites_are_remembered_in_the_browser_alone(page: Page) -> None:
@@ -441,13 +523,15 @@ def test_it_fits_a_phone(page: Page) -> None:
                 page.until("document.querySelector('#panel .chosen')")
             wide = page.run(
                 """return [...document.querySelectorAll('body *')].filter((one) => one.offsetParent
-                && one.getBoundingClientRect().right > 361 && !one.closest('pre, .table, .skip'))
+                && one.getBoundingClientRect().right > 361 && !one.closest('pre, .table, .skip, .copy-code'))
                 .map((one) => one.outerHTML.slice(0, 120))"""
             )
             assert not wide, json.dumps(wide)
             assert page.run("return document.documentElement.scrollWidth") <= 360
-        page.open("/?q=tokens").answered().one("#filters-button").click()
-        assert page.one("#filter-product").is_displayed()
+        page.open("/?q=tokens").answered()
+        assert page.run("return document.querySelector('#results .card').getBoundingClientRect().top") < 170
+        page.one("#filters-button").click()
+        assert page.one("[data-filter=product]").is_displayed()
     finally:
         page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
@@ -470,7 +554,7 @@ def test_a_hostile_document_is_shown_as_text_and_does_nothing(page: Page) -> Non
     assert all(name.startswith(page.url) for name in fetched)
     assert page.texts("#panel pre code") == ["<script>window.harmed = 'fence'</script>"]
     assert {one.get_attribute("href") for one in page.all("#panel .document a")} == {
-        f"{page.url}/?q=poisoned+chalice&doc=security%2Fnotes%2Ftokens.md&section=rotating-a-token",
+        f"{page.url}/?q=poisoned+chalice&doc=security%2Fnotes%2Ftokens.md&section=rotating-a-token#s-passage",
         "https://example.org/",
     }
     for link in page.all("#panel .document .dead"):
@@ -495,6 +579,7 @@ def test_an_address_that_means_harm_does_nothing(page: Page) -> None:
         "/?doc=javascript:harmed=1&lines=%3Cscript%3E",
         "/?doc=../../etc/passwd",
         "/?type=%22%3E%3Cscript%3E&mode=nonsense&q=a",
+        "/?q=a&product=%22%3E%3Cscript%3Eharmed%3D1%3C/script%3E",
     ):
         page.open(address).until(
             "document.querySelector('#panel .notice, #results li, #message:not([hidden]), #empty h2')"
@@ -511,7 +596,7 @@ def sent(url: str) -> int:
 
 
 def test_it_is_small_and_all_its_own(page: Page) -> None:
-    page.open("/").until("document.querySelectorAll('.product').length === 3")
+    page.open("/").until("document.querySelectorAll('.product').length === 4")
     entries = "[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]"
     # A module that is still on its way is in no entry yet, or in one without a size.
     wanted = "link[rel=stylesheet], link[rel=modulepreload], script[src]"
@@ -522,7 +607,7 @@ def test_it_is_small_and_all_its_own(page: Page) -> None:
     names = page.run(f"return {entries}.map((one) => one.name)")
     assert all(name.startswith(page.url) for name in names)
     sizes = [sent(name) + 600 for name in names]
-    assert 50_000 < sum(sizes) <= 150_000, "with 600 bytes of headers each"
+    assert 20_000 < sum(sizes) <= 150_000, "with 600 bytes of headers each"
 
 
 def test_it_works_below_a_path_of_another_server(page: Page, server: Server) -> None:
@@ -532,11 +617,11 @@ def test_it_works_below_a_path_of_another_server(page: Page, server: Server) -> 
         page.all("#results a.open")[0].click()
         page.until("document.querySelector('#panel .chosen')")
         assert page.address.startswith("/?q=rotating+a+token&doc=")
-        page.run("[...document.querySelectorAll('#panel a.inner')][0].click()")
+        page.run("[...document.querySelectorAll('#panel .document a.inner')][0].click()")
         page.until("document.getElementById('panel-title').textContent === 'Checkout'")
         page.one("#home-link").click()
         page.until("document.querySelectorAll('#home .kept a').length === 2").all("#home .kept a")[1].click()
         page.until("document.querySelector('#panel .chosen')")
-        page.open("/").until("document.querySelectorAll('.product').length === 3")
+        page.open("/").until("document.querySelectorAll('.product').length === 4")
         sent = page.run("return performance.getEntriesByType('resource').map((one) => one.name)")
         assert all(name.startswith(url) for name in sent)

@@ -225,13 +225,13 @@ def test_the_page_and_its_parts_are_there(client: httpx.Client) -> None:
     page = client.get("/")
     assert page.headers["content-type"].startswith("text/html")
     for part in ("static/app.js", "static/page.css", "static/icon.svg"):
-        assert f'"{part}"' in page.text
+        assert f'"./{part}"' in page.text
         assert client.get(f"/{part}").status_code == 200
     assert client.get("/favicon.ico").headers["content-type"].startswith("image/svg+xml")
     assert client.get("/static/../app.py").status_code == 404
 
 
-@pytest.mark.parametrize("path", ["/", "/static/app.js"])
+@pytest.mark.parametrize("path", ["/static/app.js", "/static/page.css"])
 def test_after_an_upgrade_no_browser_shows_the_page_of_before(client: httpx.Client, path: str) -> None:
     first = client.get(path)
     assert first.headers["cache-control"] == "no-cache", "asked for at each visit"
@@ -241,7 +241,7 @@ def test_after_an_upgrade_no_browser_shows_the_page_of_before(client: httpx.Clie
     assert client.head(path).headers["etag"] == first.headers["etag"]
 
 
-@pytest.mark.parametrize("path", ["/api/search?q=tokens", "/api/status", "/api/nowhere", "/metrics"])
+@pytest.mark.parametrize("path", ["/", "/?q=tokens", "/api/search?q=tokens", "/api/status", "/api/nowhere", "/metrics"])
 def test_what_the_library_says_is_kept_in_no_cache(client: httpx.Client, path: str) -> None:
     assert client.get(path).headers["cache-control"] == "no-store"
 

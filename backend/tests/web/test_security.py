@@ -4,7 +4,7 @@
   another port of this machine's included, and what a page of another site has the browser ask for without an Origin;
 * health and readiness answer under any Host, for orchestrators ask by address; so does all else with the token;
 * an address with thousands of parameters, or with a value nested thousands deep, is refused in milliseconds;
-* with a token set, only health and the page's shell come without it;
+* with a token set, only health and the page's own files come without it; the page asks for it by a form;
 * bodies and rates are limited; every answer has its security headers.
 """
 
@@ -109,10 +109,12 @@ def open_url() -> Iterator[str]:
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_what_a_page_of_another_site_embeds_is_refused_but_the_shell(open_url: str, path: str, site: str) -> None:
+def test_what_a_page_of_another_site_embeds_is_refused_but_files(open_url: str, path: str, site: str) -> None:
     answer = ask(open_url, path, sec_fetch_site=site, sec_fetch_mode="no-cors", sec_fetch_dest="image")
-    if path in {"/", "/health", "/static/app.js"}:
+    if path in {"/health", "/static/app.js"}:
         assert answer.status_code == 200
+    elif path == "/":
+        assert answer.status_code == 403
     else:
         assert (answer.status_code, answer.json()["error"]["code"]) == (403, "cross_site")
 
@@ -193,12 +195,38 @@ def test_readiness_answers_under_any_host_and_says_why_not() -> None:
 @pytest.mark.parametrize("path", PATHS)
 def test_without_the_token_only_health_and_the_shell_are_open(url: str, path: str) -> None:
     answer = ask(url, path)
-    if path in {"/", "/health", "/static/app.js"}:
+    if path in {"/health", "/static/app.js"}:
         assert answer.status_code == 200
+    elif path == "/":
+        assert answer.status_code == 401
+        assert "This library asks for its token" in answer.text
     else:
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"] == "Bearer"
         assert "MCP_AUTH_TOKEN" in answer.json()["error"]["hint"]
+
+
+def test_the_page_keeps_a_proof_of_the_token_that_no_script_reads(url: str) -> None:
+    refused = httpx.post(f"{url}/login", data={"token": "falsch", "next": "q=tokens"})
+    assert (refused.status_code, refused.headers.get("set-cookie")) == (401, None)
+    answer = httpx.post(f"{url}/login", data={"token": "geheim", "next": "q=tokens"})
+    assert (answer.status_code, answer.headers["location"]) == (303, "./?q=tokens")
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    assert "geheim" not in cookie
+    with httpx.Client(base_url=url, headers={"cookie": cookie.split(";")[0]}) as client:
+        assert "Rotate" in client.get("/?q=tokens").text
+        assert client.get("/api/products").status_code == 200
+    assert ask(url, "/", cookie="librarian_access=0123").status_code == 401
+
+
+def test_a_link_of_another_site_leads_to_the_page_but_no_frame_does(open_url: str) -> None:
+    linked = {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate"}
+    assert ask(open_url, "/?q=tokens", sec_fetch_dest="document", **linked).status_code == 200
+    for destination in ("iframe", "embed", "image"):
+        assert ask(open_url, "/?q=tokens", sec_fetch_dest=destination, **linked).status_code == 403
+    assert ask(open_url, "/login", "POST", origin="https://evil.example.com").status_code == 403
 
 
 @pytest.mark.parametrize("header", ["Bearer falsch", "geheim", "Basic geheim", "Bearer", "Bearer geheimx"])

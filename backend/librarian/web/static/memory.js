@@ -1,11 +1,11 @@
-// What this browser remembers, and nobody else: questions asked, passages kept and which keys are used. It never leaves its storage.
+// What this browser remembers, and nobody else: questions asked, passages kept and which keys are used.
 
 const MOST = { history: 50, favourites: 200 };
 
 function read(name) {
   try {
     const found = JSON.parse(localStorage.getItem(`librarian.${name}`) || "[]");
-    return Array.isArray(found) ? found : [];
+    return Array.isArray(found) ? found.filter((one) => typeof one?.address === "string" && typeof one.text === "string") : [];
   } catch {
     return [];
   }
@@ -37,12 +37,10 @@ export function rememberQuestion(text, address) {
 
 export const isFavourite = (address) => favourites().some((one) => one.address === address);
 
-/** Keeps or lets go; returns whether it is kept now. */
+/** Keeps an item or lets it go. */
 export function toggleFavourite(item) {
-  const kept = !isFavourite(item.address);
   const others = favourites().filter((one) => one.address !== item.address);
-  write("favourites", kept ? [item, ...others] : others);
-  return kept;
+  write("favourites", isFavourite(item.address) ? others : [item, ...others]);
 }
 
 export function forget(name, address) {

@@ -1,0 +1,158 @@
+"""Routes of the page: every view by GET at an address of its own, and the form for the token."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import PurePath
+from typing import Final, TypeVar
+from urllib.parse import parse_qsl, quote, urlsplit
+
+from fastapi import FastAPI, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+
+from ..api.library_handle import Calls, LibraryHandle
+from ..api.rest import DRAFT_HEADER, add_head, status_of
+from ..api.security import COOKIE, Guard
+from ..errors import LibrarianError, NotFound
+from ..files.paths import Paths
+from ..files.safe_open import open_below
+from ..library import Librarian
+from ..models import DRAFT, Observer
+from ..schemas import StatusResponse
+from . import views
+from .state import State
+
+T = TypeVar("T")
+
+PART_HEADER: Final = "librarian-part"  #: the page's script asks for `results`, a `panel` or the `state` alone
+MAX_FORM: Final = 8192  #: bytes
+PATHS: Final = frozenset({"/", "/help", "/status", "/login", "/original"})
+"""Open in the guard: these routes ask for the token themselves, by a form."""
+_ORIGINAL_HEADERS: Final = {"content-security-policy": "sandbox; default-src 'none'", "cache-control": "no-store"}
+
+
+def _chunks(descriptor: int) -> Iterator[bytes]:
+    """A file's bytes in pieces."""
+    with open(descriptor, "rb") as file:
+        while piece := file.read(1 << 20):
+            yield piece
+
+
+class Pages:
+    """The routes over one library."""
+
+    def __init__(self, handle: LibraryHandle, calls: Calls, observe: Observer, guard: Callable[[], Guard]) -> None:
+        """`guard` gives the middleware, which is made when the application begins to serve."""
+        self._handle, self._calls, self._observe, self._guard = handle, calls, observe, guard
+
+    def add_to(self, app: FastAPI) -> None:
+        """Register all routes."""
+        for path, endpoint in (
+            ("/", self._page),
+            ("/help", self._help),
+            ("/status", self._status),
+            ("/original", self._original),
+        ):
+            app.add_api_route(path, endpoint, methods=["GET"], include_in_schema=False)
+            add_head(app, path, endpoint)
+        app.add_api_route("/login", self._login, methods=["POST"], include_in_schema=False)
+
+    async def _page(self, request: Request) -> Response:
+        if refused := self._refused(request):
+            return refused
+        state = State.of(request.query_params.multi_items())
+        part = request.headers.get(PART_HEADER, "")
+        DRAFT.set(request.headers.get(DRAFT_HEADER) == "1")
+
+        def view(library: Librarian) -> str:
+            if part == "state":
+                status = library.status()
+                values = {"status": status, "progress": views.progress(status)}
+                state_ = views.page("_state.html", **values)
+                return state_ + (views.page("_progress.html", **values) if status.status == "indexing" else "")
+            return views.render(library, state, part)
+
+        try:
+            return HTMLResponse(await self._run(view, "view"))
+        except LibrarianError as error:
+            headers = {"retry-after": "1"} if status_of(error) == 503 else None
+            text = error.message if part == "state" else views.error_page(state, error, part)
+            return HTMLResponse(text, status_of(error), headers)
+
+    async def _help(self, request: Request) -> Response:
+        return HTMLResponse(views.page("help.html"))
+
+    async def _status(self, request: Request) -> Response:
+        if refused := self._refused(request):
+            return refused
+
+        def view(library: Librarian) -> str:
+            status: StatusResponse = library.status()
+            rows, progress = views.status_rows(status), views.progress(status)
+            return views.page("status.html", status=status, rows=rows, progress=progress)
+
+        return HTMLResponse(await self._run(view, "status"))
+
+    async def _original(self, request: Request) -> Response:
+        """The file that a document was read from, as a download that runs nothing."""
+        if refused := self._refused(request):
+            return refused
+        path = request.query_params.get("doc", "")
+        original = await self._run(lambda library: library.original(path), "original")
+        root = os.path.realpath(original.root)
+        try:
+            descriptor = open_below(root, os.path.relpath(Paths(root).on_disk(original.path), root))
+        except OSError:
+            raise NotFound(f"The file of {path!r} can’t be read.") from None
+        name = quote(PurePath(original.path).name)
+        headers = {**_ORIGINAL_HEADERS, "content-disposition": f"attachment; filename*=utf-8''{name}"}
+        return StreamingResponse(_chunks(descriptor), media_type="application/octet-stream", headers=headers)
+
+    # -- the token
+
+    def _refused(self, request: Request) -> Response | None:
+        """What is answered instead: to other sites, but for links to the page, and to those without the token."""
+        site = request.headers.get("sec-fetch-site", "none")
+        mode, destination = (request.headers.get(f"sec-fetch-{name}") for name in ("mode", "dest"))
+        linked = (mode, destination) == ("navigate", "document")
+        if site not in ("same-origin", "none") and not linked:
+            return HTMLResponse("Pages of other sites may link here, not load this.", 403)
+        if self._guard().has_token(request.headers):
+            return None
+        if PART_HEADER in request.headers:
+            return HTMLResponse("The token is missing or wrong.", 401)
+        return self._ask(str(request.url.query), wrong=False)
+
+    @staticmethod
+    def _ask(query: str, *, wrong: bool) -> Response:
+        headers = {"referrer-policy": "same-origin"}  # without a referrer the form's Origin would be null
+        return HTMLResponse(views.page("login.html", next=query, wrong=wrong), 401, headers)
+
+    async def _login(self, request: Request) -> Response:
+        body = await request.body()
+        form = dict(parse_qsl(body[:MAX_FORM].decode("utf-8", "replace")))
+        proof = self._guard().proof_of(form.get("token", ""))
+        query = urlsplit(f"?{form.get('next', '')}").query
+        if not proof:
+            return self._ask(query, wrong=True)
+        answer = RedirectResponse(f"./?{query}" if query else "./", 303)
+        answer.set_cookie(COOKIE, proof, httponly=True, samesite="strict", secure=request.url.scheme == "https")
+        return answer
+
+    # -- calls
+
+    async def _run(self, view: Callable[[Librarian], T], operation: str) -> T:
+        """Run a view in a thread, once the library is open, and count it."""
+        start, outcome = time.perf_counter(), "error"
+        try:
+            made = await self._calls.run(lambda: view(self._handle.wait()))
+            outcome = "ok"
+            return made
+        except LibrarianError as error:
+            outcome = error.code
+            raise
+        finally:
+            seconds = time.perf_counter() - start
+            self._observe("call", interface="page", operation=operation, outcome=outcome, seconds=seconds, answer=None)
