@@ -123,6 +123,8 @@ def _frames(document: Document) -> Iterator[Frame]:
     """In order, without overlap; fences inside lists and quotes too."""
     text = document.text
     marked = "```" in text or "~~~" in text
+    # Around the text of a directive of MyST stand lines that look like a fence's.
+    directives = {span.start for span in document.excluded if span.reason == "admonition"}
     if not document.blocks and marked:
         yield from _fences(text, 0, len(text))
     for block in document.blocks:
@@ -130,7 +132,7 @@ def _frames(document: Document) -> Iterator[Frame]:
             opening_end = block.header_end if block.header_end is not None else block.start
             opening = text[block.start : opening_end].rstrip("\n")
             yield Frame("table", block.start, block.end, opening, opening_end, "", block.end)
-        elif marked and block.kind != "heading":
+        elif marked and block.kind != "heading" and block.start not in directives:
             yield from _fences(text, block.start, block.end)
 
 

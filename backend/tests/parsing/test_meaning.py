@@ -19,6 +19,7 @@ from docx.oxml.ns import nsdecls
 
 from librarian.errors import SourceError
 from librarian.models import SourceFile
+from librarian.parsing.chunking import StructureChunker
 from librarian.parsing.reader import PARSERS
 
 from .conftest import Parse
@@ -147,6 +148,12 @@ def test_a_zero_byte_parts_words(parse: Parse, name: str) -> None:
     head = "From: a@b.org\nSubject: x\n\n" if name == "c.eml" else ""
     doc = parse(f"{head}{'Some words of a text. ' * 9}left\0right\n", f"a/b/{name}")
     assert "left right" in " ".join(doc.text.split())
+
+
+def test_lines_around_a_directives_text_are_no_fences_of_their_own(parse: Parse) -> None:
+    doc = parse("````{note} Mind\nSome words.\n\n```python\nx = 1\n```\n\nMore words.\n````\n\nAfter.\n")
+    frames = [frame.opening for chunk in StructureChunker().chunk(doc) for frame in chunk.frames]
+    assert frames == ["```python"]
 
 
 #: Formats that hold text as it is, or in a part of an archive.
