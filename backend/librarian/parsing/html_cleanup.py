@@ -23,7 +23,6 @@ _MANY = 2_000  #: elements of a box that are counted where that costs little
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 #: What parts a page's own title from its site's name; behind a colon that is the name of a manual.
 _SITE = re.compile(r"\s*(?:[|—–·»]|\s-)\s|\s*: .*\b(?:manual|documentation|reference|guide|api)$", re.I)
-_CELLS = frozenset({"table", "tbody", "tr", "td", "th"})
 _WHOLE = frozenset({"html", "body", "main", "article"})
 
 
