@@ -15,22 +15,17 @@ __all__ = ["FileIndexer", "HybridSearchEngine", "Librarian", "Settings", "__vers
 if TYPE_CHECKING:
     from typing import Any
 
-    from .indexing.indexer import FileIndexer
-    from .library import Librarian
+    from .library import FileIndexer, Librarian
     from .search.engine import HybridSearchEngine
     from .settings import Settings
 
 
 def __getattr__(name: str) -> Any:
     """Import the public classes when they are asked for: `import librarian` alone must stay instant."""
-    if name == "Librarian":
-        from .library import Librarian
+    if name in ("FileIndexer", "Librarian"):
+        from . import library
 
-        return Librarian
-    if name == "FileIndexer":
-        from .indexing.indexer import FileIndexer
-
-        return FileIndexer
+        return getattr(library, name)
     if name == "HybridSearchEngine":
         from .search.engine import HybridSearchEngine
 

@@ -27,7 +27,7 @@ from .evaluation.evaluate import QueryLog
 from .evaluation.service import EvaluationService
 from .files.owned_folder import claim_index, require_own
 from .indexing.chroma_worker import ChildStore
-from .indexing.indexer import FileIndexer, IndexerOptions
+from .indexing.indexer import Indexer, IndexerOptions
 from .indexing.scanner import FolderScanner
 from .indexing.scheduler import IndexScheduler, Listeners
 from .indexing.watcher import FileWatcher, FileWatchers
@@ -180,7 +180,7 @@ def query_threads(settings: Settings) -> int:
     return max(1, settings.embeddings.threads // 2)
 
 
-def answering_model(settings: Settings, current: LazyModel[Embedder], indexer: FileIndexer) -> AnsweringModel:
+def answering_model(settings: Settings, current: LazyModel[Embedder], indexer: Indexer) -> AnsweringModel:
     """What questions are embedded with: the configured model, or while that fills its stores the one before."""
 
     configured = model_key(settings).rpartition("|")[0]
@@ -536,7 +536,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
     catalog, analyzer = held.catalog, StandardAnalyzer(settings.search.min_keyword_length)
     listeners = Listeners()
     leader = _leader_lock(held, listeners)
-    indexer = FileIndexer(
+    indexer = Indexer(
         settings.docs.root_path,
         scanner(settings),
         reader(settings),
@@ -715,13 +715,13 @@ def _generation(catalog: Catalog) -> int:
         return reading.generation
 
 
-def _complete(catalog: Catalog, settings: Settings, indexer: FileIndexer) -> bool:
+def _complete(catalog: Catalog, settings: Settings, indexer: Indexer) -> bool:
     """Whether nothing is still being embedded or read into memory."""
     with catalog.read() as reading:
         return _is_complete(reading.count(), settings, indexer)
 
 
-def _is_complete(count: Count, settings: Settings, indexer: FileIndexer) -> bool:
+def _is_complete(count: Count, settings: Settings, indexer: Indexer) -> bool:
     """Whether an answer of a library that holds this much may be kept."""
     if not settings.embeddings.enabled:
         return True

@@ -676,3 +676,29 @@ class Librarian:
     def _project(self, name: str | None) -> str | None:
         hint = "Use list_products or listDoc to see what there is."
         return known_name("project", name, list(self._products()), hint=hint)
+
+
+class FileIndexer:
+    """Builds the index of a folder from Python, without answering, watching or serving.
+
+    >>> FileIndexer("docs").index_all_documents().documents  # doctest: +SKIP
+    33
+
+    The arguments are those of `Librarian.open`; another process may not own the index meanwhile.
+    """
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str] | None = None,
+        *,
+        config: str | os.PathLike[str] | None = None,
+        index: str | os.PathLike[str] | None = None,
+        **overrides: Any,
+    ) -> None:
+        given = {"docs.watch_for_changes": False, **overrides}
+        self._open = lambda: Librarian.open(config, root=root, index=index, wait=False, **given)
+
+    def index_all_documents(self) -> schemas.RefreshResponse:
+        """Read and embed what is new or changed, drop what is gone; returns what was found, and what it holds now."""
+        with self._open() as library:
+            return library.refresh()

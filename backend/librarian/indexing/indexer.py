@@ -63,7 +63,7 @@ class _Task(NamedTuple):
     missed: bool  #: whether files were missing before it
 
 
-class FileIndexer:
+class Indexer:
     """Reads what changed below `root` into catalog, keyword index and vector stores.
 
     `refresh` and its like may be called directly and block until done; `start` does the same in the background, for
@@ -459,7 +459,7 @@ class FileIndexer:
         self._threads = ()
         self._stop.clear()
 
-    def __enter__(self) -> FileIndexer:
+    def __enter__(self) -> Indexer:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 import os
 import time
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from operator import attrgetter
@@ -22,7 +22,7 @@ from ..embeddings.base import Embedder
 from ..errors import SourceError
 from ..files.paths import Paths, name_of, spelling_of, state_of
 from ..files.safe_open import is_unchanged
-from ..models import OUTDATED, Failure, Included, IndexReport, Progress, ReadResult, SourceFile, time_left
+from ..models import Failure, Included, IndexReport, Progress, ReadResult, SourceFile, time_left
 from ..parsing.base import Reader
 from ..storage.base import Catalog
 from .changes import FolderDiff, compare, deleted_paths
@@ -111,6 +111,7 @@ class Refresh:
     _report: IndexReport = field(default_factory=IndexReport)
     _failures: list[Failure] = field(default_factory=list)
     _batch: Batch = field(default_factory=Batch)
+    _outdated: set[str] = field(default_factory=set)
     _characters: int = 0
     _batches: int = 0
     _started: float = field(default_factory=time.monotonic)
@@ -133,12 +134,11 @@ class Refresh:
         asked, scope = scope, self._with_including(scope, included)
         if asked.paths and not (scope.everything or scope.paths or scope.again):
             return self._report  # news of an include root that no document includes
-        known = self.catalog.known()
         self._batch.renewing = bool(scope.renew)
         retry_reasons = _RETRY_WHEN_LIMITS_CHANGE if within != self.limits and scope.everything else _RETRY_EVERY_SCAN
         retried = frozenset(path for path, failure in before.items() if failure.reason in retry_reasons)
         again = scope.again | scope.refill | scope.renew
-        diff, looked_at = self._look(replace(scope, again=again | retried), known, before)
+        diff, known, looked_at = self._look(replace(scope, again=again | retried), before)
         diff.deleted = deleted_paths(diff, self._paths.on_disk)
         if diff.touched:
             with self.catalog.transaction():
@@ -148,8 +148,9 @@ class Refresh:
         if self.stopping():
             deleted = []  # what moved can't be told from what is gone
         elif scope.everything or deleted:
-            documents = sum(1 for row in known.values() if row[2])
-            if self.keep_missing(self._missing(deleted), documents, scope.everything):
+            with self.catalog.read() as reader:
+                files = reader.file_count()
+            if self.keep_missing(self._missing(deleted), files, scope.everything):
                 if unread := [path for path in deleted if path in again]:
                     self.catalog.outdate(unread)  # so that they are read once they are back
                 deleted = []
@@ -192,39 +193,37 @@ class Refresh:
     # -- looking ---------------------------------------------------------------------------------------------------
 
     def _look(
-        self, scope: Scope, known: dict[str, tuple[int, int, str]], listed: Collection[str]
-    ) -> tuple[FolderDiff, Collection[str] | None]:
+        self, scope: Scope, listed: Collection[str]
+    ) -> tuple[FolderDiff, Mapping[str, tuple[int, int, str]], Collection[str] | None]:
+        """How the folder differs, what was known of what was looked at, and the paths of that (None: all)."""
         if scope.everything:
-            return compare(self.scanner.scan(), known, again=scope.again), None
-        found: list[SourceFile | Failure] = []
-        looked_at: set[str] = set()
+            known = self.catalog.known()
+            return compare(self.scanner.scan(), known, again=scope.again), known, None
+        places = self._places(scope.paths)
+        on_disk = [self._relative(path) for path in places]
+        names, spelled = [name_of(path) for path in on_disk], [spelling_of(path) for path in on_disk]
+        with self.catalog.read() as reader:
+            known = reader.known(sorted({*names, *spelled}))
+        sorted_names = sorted((*known, *listed))
+        found: dict[str, SourceFile | Failure] = {}
+        looked_at: set[str] = {*names, *spelled}
         doubted: set[str] = set()
-        folders: list[str] = []
-        names = sorted((*known, *listed))
-        for path in self._places(scope.paths):
-            relative = self._relative(path)
-            file_path = name_of(relative)
-            looked_at |= {file_path, spelling_of(relative)}
-            below = file_path + "/"
-            looked_at.update(_beginning_with(below, names))
+        for path, file_path in zip(places, names, strict=True):
+            first = bisect_left(sorted_names, f"{file_path}/")
+            looked_at.update(
+                sorted_names[first : bisect_left(sorted_names, f"{file_path}0", lo=first)]
+            )  # "0" follows "/"
             if os.path.isdir(path):
-                folders += [below, spelling_of(relative) + "/"]
-            elif (item := self.scanner.look(path)) is not None:
-                found.append(item)
-                doubted.add(item.file_path)
-        if folders:
-            prefixes = tuple(folders)
-            have = {item.file_path for item in found}
-            found += [
-                item
-                for item in self.scanner.scan()
-                if f"{item.file_path}/".startswith(prefixes) and item.file_path not in have
-            ]
-        looked_at.update(item.file_path for item in found)
-        diff = compare(found, known, scope=looked_at, again=scope.again, doubted=doubted)
+                for item in self.scanner.below(path):
+                    found.setdefault(item.file_path, item)
+            elif (item_there := self.scanner.look(path)) is not None:
+                found[item_there.file_path] = item_there
+                doubted.add(item_there.file_path)
+        looked_at.update(found)
+        diff = compare(found.values(), known, scope=looked_at, again=scope.again, doubted=doubted)
         if diff.deleted:
             self.scanner.require_root()
-        return diff, looked_at
+        return diff, known, looked_at
 
     def _places(self, paths: Iterable[str]) -> list[str]:
         """The paths, the links that lead to them, and what their documents are on disk now: of two files of one name
@@ -243,8 +242,10 @@ class Refresh:
 
     def _read_outdated(self) -> None:
         """Read again what this refresh made wrong: copies of mails that are gone, quotes of mails that have come."""
-        now = self.catalog.known()
-        outdated = [path for path, (size, _, digest) in now.items() if size == OUTDATED and digest]
+        if not self._outdated:
+            return
+        with self.catalog.read() as reader:
+            outdated = reader.outdated(sorted(self._outdated))
         found = [self.scanner.look(self._paths.on_disk(path)) for path in outdated]
         sources = [source for source in found if isinstance(source, SourceFile)]
         if self.stopping():
@@ -259,7 +260,7 @@ class Refresh:
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
-    def _read(self, diff: FolderDiff, known: dict[str, tuple[int, int, str]], scope: Scope) -> list[str]:
+    def _read(self, diff: FolderDiff, known: Mapping[str, tuple[int, int, str]], scope: Scope) -> list[str]:
         """Read and write what changed; returns what is gone after all that moved is accounted for."""
         deleted = dict.fromkeys(diff.deleted)
         places: dict[str, list[str]] = {}
@@ -364,6 +365,7 @@ class Refresh:
         if not len(self._batch):
             return
         generation = self.write(self._batch)
+        self._outdated |= self._batch.outdated
         self._flushed = time.monotonic()
         self._batch = Batch(renewing=self._batch.renewing)
         self._characters = 0
@@ -386,12 +388,6 @@ class Refresh:
         if now != before and not self.stopping():
             log_left_out(before, now)
             self.catalog.set_failures(now.values(), replace=True)
-
-
-def _beginning_with(start: str, names: Sequence[str]) -> Sequence[str]:
-    """Those of the sorted `names` that begin so: thousands of paths may change at once in a library of as many."""
-    first = bisect_left(names, start)
-    return names[first : bisect_right(names, start, lo=first, key=lambda name: name[: len(start)])]
 
 
 def _chunks_of(result: ReadResult) -> int:

@@ -345,14 +345,28 @@ class FolderScanner:
         A folder gives None unless it is left out, and a path inside a folder that is left out gives that folder's
         `Failure`.
         """
-        parts = self._parts_below_root(path)
-        if not parts:
-            return None
-        current, relative = self._root, ""
+        found = self._reached(path)
+        return None if isinstance(found, tuple) else found
+
+    def below(self, path: str) -> Iterator[SourceFile | Failure]:
+        """What `scan` would say of one folder (absolute) and of all that lies below it."""
+        found = self._reached(path)
+        if isinstance(found, tuple):
+            try:
+                yield from self._folder(*found)
+            except OSError as error:
+                yield Failure(found[1], "failed", "unreadable", f"folder can't be listed: {error.strerror or error}")
+        elif found is not None:
+            yield found
+
+    def _reached(self, path: str) -> SourceFile | Failure | tuple[str, str, IgnoreRules, tuple[str, ...]] | None:
+        """What `look` returns, or of a folder that is walked into what `_folder` takes."""
+        current, relative, rules = self._root, "", IgnoreRules()
         chain: tuple[str, ...] = (os.path.realpath(self._root),)
-        rules = IgnoreRules().enter(current, "")
+        parts = self._parts_below_root(path)
         for place, part in enumerate(parts):
             folder, parent, name = current, relative, name_of(part)
+            rules = rules.enter(folder, parent)
             current, relative = os.path.join(folder, part), _join(parent, name)
             if not os.path.lexists(current):
                 return None
@@ -363,8 +377,7 @@ class FolderScanner:
                 last = place == len(parts) - 1
                 return outcome if last or isinstance(outcome, Failure) else None
             chain = (*chain, outcome)
-            rules = rules.enter(current, relative)
-        return None
+        return (current, relative, rules, chain) if parts else None
 
     def links_to(self, path: str) -> list[str]:
         """Absolute paths where what is at `path` is found through links, as far as these were met so far."""

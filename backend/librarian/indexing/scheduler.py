@@ -13,7 +13,7 @@ from ..errors import LibrarianError, SetupError, Unavailable
 from ..models import IndexReport
 from ..schemas import CheckResponse
 from ..storage.base import Catalog, EmbeddingCache
-from .indexer import FileIndexer
+from .indexer import Indexer
 from .watcher import FileWatcher, FileWatchers
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class IndexScheduler:
 
     def __init__(
         self,
-        indexer: FileIndexer,
+        indexer: Indexer,
         catalog: Catalog,
         archive: EmbeddingCache,
         watcher: MakeWatcher | None,

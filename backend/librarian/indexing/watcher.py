@@ -1,6 +1,6 @@
 """Notices what changes below the root and reports the paths once changes pause.
 
-It only says where to look; what a change means is decided by comparing the files (`FileIndexer.refresh`). Watchers miss
+It only says where to look; what a change means is decided by comparing the files (`Indexer.refresh`). Watchers miss
 changes, so the indexer also scans the whole folder from time to time.
 """
 

@@ -29,6 +29,7 @@ class Batch:
     refilled: list[ReadResult] = field(default_factory=list)  #: known as they are, but missing in the keyword index
     renewing: bool = False  #: `refilled` are there, and are written anew: to be seen with the next other batch
     anew: set[str] = field(default_factory=set)  #: paths of archives in `put` that nothing is kept of: rules changed
+    outdated: set[str] = field(default_factory=set)  #: set by the writer: stored mails that are to be read again
 
     def __len__(self) -> int:
         return len(self.put) + len(self.moved) + len(self.removed) + len(self.refilled)
@@ -69,7 +70,7 @@ class IndexWriter:
         """
         change = self._sorted_out(batch)
         resolution = self._mails.resolve(change.put, change.removed)
-        change.put = resolution.put
+        change.put, batch.outdated = resolution.put, resolution.outdated
         with self._catalog.read() as reader:
             generation = reader.generation
         with self._rollback_on_error(), self._catalog.transaction():

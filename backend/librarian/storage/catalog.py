@@ -11,11 +11,9 @@ import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from threading import RLock
 
 from ..errors import Damaged, SetupError
 from ..files.owned_folder import claim_index
@@ -54,9 +52,6 @@ class Catalog:
         self._closed = False
         self._shared_products = frozenset(shared_products)
         self._memory = Memory()
-        self._columns: Columns | None = None
-        self._columns_lock = RLock()
-        self._columns_at = 0
         #: model → (`CatalogReader.forgotten`, first chunk that may be pending then)
         self._embedded_below: dict[str, tuple[int, int]] = {}
         self.rescued = ""  #: a sentence, where a file was set aside for this one
@@ -80,25 +75,11 @@ class Catalog:
         return self._memory.facts.get(key, "")
 
     def columns(self, reader: CatalogReader | None = None) -> Columns:
-        """The columns of what is committed, or of what `reader` sees: kept, and brought up to date by what any process
-        changed since. Newer ones than `reader` sees are given as they are."""
-        if reader is None:
-            with self.read() as own:
-                return self.columns(own)
-        with self._columns_lock:  # taken after a connection: whoever holds it needs none
-            columns, state = self._columns, (reader.changes, reader.generation)
-            if columns is not None and state <= (self._columns_at, columns.generation):
-                return columns
-            changed, unknown = reader.changed_since(self._columns_at)
-            # Above so many changed documents, reading all columns anew is no slower.
-            if columns is None or unknown or len(changed) > 100 + columns.documents // 4:
-                columns = reader.load_columns()
-            elif changed:
-                columns = reader.updated_columns(columns, changed)
-            elif columns.generation != reader.generation:
-                columns = replace(columns, generation=reader.generation)
-            self._columns, self._columns_at = columns, reader.changes
-            return columns
+        """The columns of what is committed, or of what `reader` sees; see `CatalogReader.columns`."""
+        if reader is not None:
+            return reader.columns()
+        with self.read() as own:
+            return own.columns()
 
     def known(self) -> dict[str, tuple[int, int, str]]:
         """file_path → (size, mtime_ns, content_hash) of every file; see `CatalogReader.known`."""

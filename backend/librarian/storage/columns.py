@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import CallerError
-from ..models import FileCounts, Filters, Ids, Kind, Selection
+from ..models import Count, FileCounts, Filters, Ids, Kind, Selection
 from ..text.characters import caseless, unaccented
 from ..text.cross_references import is_changelog
 from .database import LruCache
@@ -123,7 +123,8 @@ class Arrays:
 
     `doc_of` and `text` have shape (highest chunk id + 1,), 0 where there is no chunk. All other arrays have shape
     (highest document id + 1,); `codes[name]` is −1 where there is no document. `tagged` holds (document id, tag code)
-    rows; `names` and `links` hold (document id, key) rows: what links may call a document, and what its own may mean.
+    rows. `names` are keys of what links may call documents, rising, and `owners` the document of each; `links` are, by
+    document id, the packed keys of what its own links may mean.
     """
 
     doc_of: Codes  #: document id
@@ -135,9 +136,10 @@ class Arrays:
     codes: dict[str, Codes]
     tagged: Codes
     names: Ids
-    links: Ids
+    owners: Ids
+    links: list[bytes]
     mails: dict[int, Mail]  #: by document id
-    paths: dict[str, int]  #: document id by file path
+    paths: list[str]  #: file path by document id; empty where there is no document
     vocabularies: dict[str, Names]  #: of each of `codes`, and of tags and threads
 
 
@@ -150,10 +152,35 @@ class Columns:
     arrays: Arrays
     _selections: LruCache[Filters, Selection] = field(default_factory=lambda: LruCache(_CACHED_SELECTIONS), repr=False)
 
-    @property
+    @cached_property
     def documents(self) -> int:
         """How many documents there are, mails included."""
-        return len(self.arrays.paths)
+        return int(np.count_nonzero(self.arrays.codes["kind"] >= 0))
+
+    @cached_property
+    def count(self) -> Count:
+        """Totals, none of them embedded."""
+        kinds, products = self._numbers("kind"), self._numbers("product")
+        return Count(
+            documents=kinds.get("document", 0),
+            emails=kinds.get("email", 0),
+            chunks=int(np.count_nonzero(self.arrays.doc_of)),
+            embedded_chunks=0,
+            products=len(products),
+            by_product=dict(sorted(products.items())),
+        )
+
+    def _numbers(self, column: str) -> dict[str, int]:
+        """Value → how many documents have it; only values that some have."""
+        codes, names = self.arrays.codes[column], self.arrays.vocabularies[column].names()
+        return {names[code]: int(number) for code, number in enumerate(np.bincount(codes[codes >= 0])) if number}
+
+    @cached_property
+    def products(self) -> dict[str, dict[str, int]]:
+        """Product → component → number of documents (mails included), by name."""
+        codes, alive = self.arrays.codes, self.arrays.codes["kind"] >= 0
+        names = {name: self.arrays.vocabularies[name].names() for name in ("product", "component")}
+        return _pairs(codes["product"][alive], codes["component"][alive], names)
 
     def doc_of(self, chunk_ids: Ids) -> Ids:
         """Document id of each chunk id, 0 where unknown."""
@@ -190,7 +217,7 @@ class Columns:
 
     def thread_size(self, file_path: str) -> int:
         """How many mails the thread of a mail has, copies counted once; 1 for a document."""
-        doc_id = self.arrays.paths.get(file_path, 0)
+        doc_id = self.arrays.paths.index(file_path) if file_path in self.arrays.paths else 0
         return max(1, len(np.unique(self.arrays.same[self.arrays.group == self.arrays.group[doc_id]])))
 
     def links_of(self, doc_id: int) -> tuple[Ids, Ids]:
@@ -206,10 +233,9 @@ class Columns:
         """By document id where its links' targets begin and how many there are, and the targets' document ids.
 
         A link leads to the document that alone has one of the names that it may mean."""
-        links = self.arrays.links
-        named, owning = self._named
-        keys, places, holders = np.unique(named, return_index=True, return_counts=True)
-        keys, owners = keys[holders == 1], owning[places[holders == 1]]
+        links = _with_owners(self.arrays.links)
+        keys, places, holders = np.unique(self.arrays.names, return_index=True, return_counts=True)
+        keys, owners = keys[holders == 1], self.arrays.owners[places[holders == 1]]
         number = len(self.arrays.group)
         pairs = np.empty(0, dtype=np.int64)
         if len(keys) and len(links):
@@ -221,15 +247,9 @@ class Columns:
         counts = np.bincount(sources, minlength=number)
         return np.cumsum(counts) - counts, counts, targets
 
-    @cached_property
-    def _named(self) -> tuple[Ids, Ids]:
-        """Keys of names, rising, and the document that has each."""
-        order = np.argsort(self.arrays.names[:, 1], kind="stable")
-        return self.arrays.names[order, 1], self.arrays.names[order, 0]
-
     def named(self, keys: Iterable[int], selection: Selection) -> Ids:
         """The first selected passage of each document that has a name with one of these keys; ids ascending."""
-        known, owners = self._named
+        known, owners = self.arrays.names, self.arrays.owners
         asked = np.array(list(keys), dtype=np.int64)
         first, last = np.searchsorted(known, asked, "left"), np.searchsorted(known, asked, "right")
         documents = [owners[start:end] for start, end in zip(first, last, strict=True) if end > start]
@@ -282,11 +302,9 @@ class Columns:
 
     @cached_property
     def _languages(self) -> tuple[str, ...]:
-        codes = self.arrays.codes["language"]
-        names = self.arrays.vocabularies["language"].names()
-        counts = Counter({names[code]: int(n) for code, n in enumerate(np.bincount(codes[codes >= 0])) if n})
+        counts = self._numbers("language")
         known = [name for name, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if name]
-        return tuple(dict.fromkeys([*known, "en"] if counts[""] else known))
+        return tuple(dict.fromkeys([*known, "en"] if "" in counts else known))
 
     def file_counts(self, kind: Kind, among: Sequence[int] | None = None) -> FileCounts:
         """What filters on documents of this kind may choose from, `among` some documents if given."""
@@ -377,12 +395,12 @@ class Columns:
         """Apply in place the filters that only single documents can answer; True where there were any."""
         beyond = False
         if filters.file_paths:
-            beyond = True
-            _keep(passing, [self.arrays.paths[path] for path in filters.file_paths if path in self.arrays.paths])
+            beyond, wanted = True, set(filters.file_paths)
+            _keep(passing, [doc_id for doc_id, path in enumerate(self.arrays.paths) if path in wanted])
         if filters.absent:
             beyond = True
-            inside = tuple(f"{path}/" for path in filters.absent)
-            deleted = [n for path, n in self.arrays.paths.items() if path in filters.absent or path.startswith(inside)]
+            absent, inside = set(filters.absent), tuple(f"{path}/" for path in filters.absent)
+            deleted = [n for n, path in enumerate(self.arrays.paths) if path in absent or path.startswith(inside)]
             passing[np.array(deleted, dtype=np.int64)] = False
         if (
             filters.sender is not None
@@ -468,7 +486,6 @@ DOCUMENTS = f"""SELECT d.id, d.modified, d.file_path, d.tags, {", ".join("d." + 
     FROM documents d LEFT JOIN emails e ON e.doc_id = d.id"""
 
 
-_NO_KEYS = np.empty((0, 2), dtype=np.int64)
 _POSITIVE = 2**63 - 1  #: the bits of a hash but its sign
 
 
@@ -488,10 +505,11 @@ def columns_of(
         changelog=np.zeros(1, dtype=np.bool_),
         codes={name: np.full(1, -1, dtype=np.int32) for name in CODED},
         tagged=np.empty((0, 2), dtype=np.int32),
-        names=_NO_KEYS,
-        links=_NO_KEYS,
+        names=np.empty(0, dtype=np.int64),
+        owners=np.empty(0, dtype=np.int64),
+        links=[b""],
         mails={},
-        paths={},
+        paths=[""],
         vocabularies={name: Names() for name in (*CODED, "tags", "threads")},
     )
     return Columns(generation, shared_products, _filled(empty, documents, chunks, ()))
@@ -524,19 +542,16 @@ def _filled(
     for place, name in enumerate(CODED, start=4):
         code = copy.vocabularies[name].code
         copy.codes[name][doc_ids] = np.array([code(row[place]) for row in documents], dtype=np.int32)
-    copy.paths.update((row[2], row[0]) for row in documents)
+    for row in documents:
+        copy.paths[row[0]], copy.links[row[0]] = row[2], bytes(row[-1])
     _write_mails(copy, documents)
-    copy = replace(
-        copy,
-        names=_with_keys(copy.names, doc_ids, [row[-2] for row in documents]),
-        links=_with_keys(copy.links, doc_ids, [row[-1] for row in documents]),
-    )
-    return _with_tags(copy, documents)
+    return _with_tags(_with_names(copy, doc_ids, [row[-2] for row in documents]), documents)
 
 
 def _copies_of(base: Arrays, *, chunks: int, documents: int) -> Arrays:
     """A copy to be written into, for at least so many chunk and document ids; it shares `base`'s vocabularies."""
     documents, chunks = max(len(base.group), documents), max(len(base.doc_of), chunks)
+    more = documents - len(base.paths)
     return replace(
         base,
         doc_of=_longer(base.doc_of, chunks, 0),
@@ -547,7 +562,8 @@ def _copies_of(base: Arrays, *, chunks: int, documents: int) -> Arrays:
         changelog=_longer(base.changelog, documents, 0),
         codes={name: _longer(column, documents, -1) for name, column in base.codes.items()},
         mails=dict(base.mails),
-        paths=dict(base.paths),
+        paths=base.paths + [""] * more,
+        links=base.links + [b""] * more,
     )
 
 
@@ -563,13 +579,11 @@ def _without(copy: Arrays, doc_ids: Ids) -> Arrays:
         column[known] = -1
     for doc_id in doc_ids.tolist():
         copy.mails.pop(doc_id, None)
-    return replace(
-        copy,
-        tagged=copy.tagged[~dropped[copy.tagged[:, 0]]],
-        names=copy.names[~dropped[copy.names[:, 0]]],
-        links=copy.links[~dropped[copy.links[:, 0]]],
-        paths={path: doc_id for path, doc_id in copy.paths.items() if not dropped[doc_id]},
-    )
+    for doc_id in known.tolist():
+        copy.paths[doc_id], copy.links[doc_id] = "", b""
+    kept = ~dropped[copy.owners]
+    tagged = copy.tagged[~dropped[copy.tagged[:, 0]]]
+    return replace(copy, tagged=tagged, names=copy.names[kept], owners=copy.owners[kept])
 
 
 def _write_mails(copy: Arrays, documents: Sequence[tuple[Any, ...]]) -> None:
@@ -594,13 +608,23 @@ def _with_tags(arrays: Arrays, documents: Sequence[tuple[Any, ...]]) -> Arrays:
     return replace(arrays, tagged=np.concatenate((arrays.tagged, np.array(tags, dtype=np.int32))))
 
 
-def _with_keys(rows: Ids, doc_ids: Ids, packed: Sequence[bytes]) -> Ids:
-    """The (document id, key) rows, and those of these documents' packed keys."""
+def _with_names(arrays: Arrays, doc_ids: Ids, packed: Sequence[bytes]) -> Arrays:
+    """With these documents' packed keys of names."""
+    owners, keys = _with_owners(packed).T
+    order = np.argsort(keys, kind="stable")
+    at = np.searchsorted(arrays.names, keys[order], "right")
+    return replace(
+        arrays,
+        names=np.insert(arrays.names, at, keys[order]),
+        owners=np.insert(arrays.owners, at, doc_ids[owners[order]]),
+    )
+
+
+def _with_owners(packed: Sequence[bytes]) -> Ids:
+    """(place, key) rows of the keys that are packed at these places."""
     keys = np.frombuffer(b"".join(packed), dtype=KEYS)
-    if not len(keys):
-        return rows
-    owners = np.repeat(doc_ids, [len(one) // keys.itemsize for one in packed])
-    return np.concatenate((rows, np.stack((owners, keys), axis=1)))
+    owners = np.repeat(np.arange(len(packed)), [len(one) // keys.itemsize for one in packed])
+    return np.stack((owners, keys), axis=1)
 
 
 def _longer(array: npt.NDArray[Any], length: int, fill: int) -> npt.NDArray[Any]:

@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
+from threading import RLock
 from typing import Any
 
 from ..models import (
+    OUTDATED,
     WINDOWS_PER_CHUNK,
     Count,
     Document,
@@ -40,6 +42,7 @@ _BATCH = 500
 _CACHED_CHARACTERS = 8_000_000  #: of documents' texts together
 MOST_COPIES = 100  #: paths that are named of those with equal content, however many there are
 _CACHED_CHUNKS = 2000  #: about 4 MB
+_MANY_PLACES = 64  #: beyond, reading all files takes less time than looking for each
 _SHOWN = 60  #: more documents than an answer shows; a caller that reads this many reads them all, once
 
 
@@ -70,9 +73,10 @@ class Memory:
     )
     #: (number of changes, chunk id) → the chunk
     chunks: LruCache[tuple[int, int], StoredChunk] = field(default_factory=lambda: LruCache(_CACHED_CHUNKS))
-    products: tuple[int, dict[str, dict[str, int]]] = (-1, {})  #: number of changes, product → component → documents
-    #: (numbers of changes and of embedding marks), totals, embedded chunks by model
-    totals: tuple[tuple[int, int], Count, dict[str, int]] | None = None
+    columns: tuple[int, Columns] | None = None  #: number of changes, and the columns then
+    columns_lock: RLock = field(default_factory=RLock)
+    #: (numbers of changes and of embedding marks), embedded chunks by model; empty: of any
+    embedded: tuple[tuple[int, int], dict[str, int]] | None = None
     facts: dict[str, str] = field(default_factory=dict)  #: of `meta`, as the last read transaction saw them
 
 
@@ -234,9 +238,7 @@ class CatalogReader:
         """Documents without text, by path. Raises `CallerError` for a date filter that isn't a date."""
         ids = [row[0] for row in self._rows("SELECT id FROM documents ORDER BY file_path")]
         if not filters.is_empty():
-            if self._columns is None:
-                self._columns = self.load_columns()
-            passing = self._columns.select(filters).doc_ids
+            passing = self._own_columns().select(filters).doc_ids
             if passing is not None:
                 among = set(passing.tolist())
                 ids = [doc_id for doc_id in ids if doc_id in among]
@@ -257,20 +259,41 @@ class CatalogReader:
             self._rows("SELECT file_path, content_hash FROM documents WHERE archive <> '' AND archive = ?", archive)
         )
 
-    def known(self) -> dict[str, tuple[int, int, str]]:
+    def known(self, places: Sequence[str] | None = None) -> dict[str, tuple[int, int, str]]:
         """file_path → (size, mtime_ns, content_hash) of every file: documents, archives (their members are no files),
-        and failed ones (hash empty)."""
+        and failed ones (hash empty). With `places`, at least of those that lie at or below these paths."""
         # A whole archive outranks one whose members were put, but not yet itself, and that outranks a failure.
-        found = {
-            archive: (-1, -1, UNFINISHED)
-            for (archive,) in self._rows("SELECT DISTINCT archive FROM documents WHERE archive <> ''")
-        }
-        failed = "SELECT file_path, size, mtime_ns, '' FROM failures WHERE kind = 'failed'"
-        whole = "SELECT file_path, size, mtime_ns, content_hash FROM"
-        found = {path: (size, mtime_ns, digest) for path, size, mtime_ns, digest in self._rows(failed)} | found
-        for statement in (f"{whole} archives", f"{whole} documents WHERE archive = ''"):
-            found.update({path: (size, mtime_ns, digest) for path, size, mtime_ns, digest in self._rows(statement)})
+        found: dict[str, tuple[int, int, str]] = {}
+        for path, statement in (
+            ("file_path", "SELECT file_path, size, mtime_ns, '' FROM failures WHERE kind = 'failed'"),
+            ("archive", f"SELECT DISTINCT archive, -1, -1, '{UNFINISHED}' FROM documents WHERE archive <> ''"),
+            ("file_path", "SELECT file_path, size, mtime_ns, content_hash FROM archives WHERE true"),
+            ("file_path", "SELECT file_path, size, mtime_ns, content_hash FROM documents WHERE archive = ''"),
+        ):
+            if places is None or len(places) > _MANY_PLACES:
+                rows = self._rows(statement)
+            else:
+                below = f"{statement} AND ({path} = ? OR {path} > ? AND {path} < ?)"  # "0" follows "/"
+                rows = [row for place in places for row in self._rows(below, place, f"{place}/", f"{place}0")]
+            found.update({path: (size, mtime_ns, digest) for path, size, mtime_ns, digest in rows})
         return found
+
+    def file_count(self) -> int:
+        """How many files there are with a document or as an archive."""
+        ((count,),) = self._rows(
+            """SELECT (SELECT count(*) FROM documents) - (SELECT count(*) FROM documents WHERE archive <> '')
+               + (SELECT count(*) FROM archives)"""
+        )
+        return int(count)
+
+    def outdated(self, file_paths: Sequence[str]) -> list[str]:
+        """Paths of the files that these documents are to be read from again."""
+        rows = self._rows(
+            """SELECT DISTINCT CASE WHEN archive <> '' THEN archive ELSE file_path END AS file FROM documents
+               WHERE size = ? AND file_path AMONG ? ORDER BY file""",
+            *(OUTDATED, list(file_paths)),
+        )
+        return [path for (path,) in rows]
 
     def passage_counts(self) -> dict[int, tuple[str, int]]:
         """Document id → (path of the file that it was read from, how many passages it has), for all at once."""
@@ -284,22 +307,42 @@ class CatalogReader:
         rows = self._rows("SELECT file_path, included FROM documents WHERE included <> ''")
         return {path: stored_included(packed) for path, packed in rows}
 
-    def changed_since(self, number: int) -> tuple[set[int], bool]:
-        """Ids of the documents that changed after so many changes, and whether some of these are no longer known."""
-        rows = self._rows("SELECT doc_ids FROM changes WHERE number > ?", number)
-        return {doc_id for (doc_ids,) in rows for doc_id in json.loads(doc_ids)}, len(rows) < self.changes - number
+    def columns(self) -> Columns:
+        """The columns of what is committed: kept, and brought up to date by what any process changed since. Newer than
+        this transaction where another has loaded them already."""
+        # Always with a connection in hand: whoever waits for the lock while it reads may hold the last one.
+        with self._memory.columns_lock:
+            at, columns = self._memory.columns or (-1, None)
+            if columns is not None and (self.changes, self.generation) <= (at, columns.generation):
+                return columns
+            changes = self._rows("SELECT doc_ids FROM changes WHERE number > ?", at)
+            changed = sorted({doc_id for (doc_ids,) in changes for doc_id in json.loads(doc_ids)})
+            unknown = len(changes) < self.changes - at
+            # Above so many changed documents, reading all columns anew is no slower.
+            if columns is None or unknown or len(changed) > 100 + columns.documents // 4:
+                columns = self.load_columns()
+            elif changed:
+                documents = self._rows(f"{DOCUMENTS} WHERE d.id AMONG ?", changed)
+                chunks = self._rows("SELECT id, doc_id, text_key FROM chunks WHERE doc_id AMONG ?", changed)
+                columns = columns_with(columns, documents, chunks, self.generation, changed)
+            elif columns.generation != self.generation:
+                columns = replace(columns, generation=self.generation)
+            self._memory.columns = self.changes, columns
+            return columns
 
     def load_columns(self) -> Columns:
         """All columns, read anew."""
         chunks = self._rows("SELECT id, doc_id, text_key FROM chunks")
         return columns_of(self._rows(DOCUMENTS), chunks, self.generation, self._shared_products)
 
-    def updated_columns(self, columns: Columns, changed: Iterable[int]) -> Columns:
-        """New columns after the documents `changed` were put, moved or dropped."""
-        ids = sorted(changed)
-        documents = self._rows(f"{DOCUMENTS} WHERE d.id AMONG ?", ids)
-        chunks = self._rows("SELECT id, doc_id, text_key FROM chunks WHERE doc_id AMONG ?", ids)
-        return columns_with(columns, documents, chunks, self.generation, ids)
+    def _own_columns(self) -> Columns:
+        """The columns of just this transaction's state."""
+        if self._columns is None:
+            with self._memory.columns_lock:
+                columns = self.columns()
+                newer = self._memory.columns is not None and self._memory.columns[0] > self.changes
+            self._columns = self.load_columns() if newer else columns
+        return self._columns
 
     # -- mails -----------------------------------------------------------------------------------------------------
 
@@ -341,46 +384,24 @@ class CatalogReader:
     # -- totals ----------------------------------------------------------------------------------------------------
 
     def products(self) -> dict[str, dict[str, int]]:
-        """Product → component → number of documents (mails included), by name; counted once per state."""
-        if self._memory.products[0] != self.changes:
-            products: dict[str, dict[str, int]] = {}
-            for product, component, number in self._rows(
-                """SELECT product, component, count(*) FROM documents
-                   GROUP BY product, component ORDER BY product, component"""
-            ):
-                products.setdefault(product, {})[component] = number
-            self._memory.products = (self.changes, products)
-        return {product: dict(components) for product, components in self._memory.products[1].items()}
+        """Product → component → number of documents (mails included), by name."""
+        return {product: dict(components) for product, components in self._own_columns().products.items()}
 
     def count(self, model: str = "") -> Count:
-        """Totals, counted once per state. `documents` are those that aren't mails; `by_product` counts both.
-        `embedded_chunks` are those of `model`; without one, those that some model has embedded."""
-        state, known = (self.changes, self._marks), self._memory.totals
+        """Totals. `documents` are those that aren't mails; `by_product` counts both. `embedded_chunks` are those of
+        `model`; without one, those that some model has embedded."""
+        state, known = (self.changes, self._marks), self._memory.embedded
         if known is None or known[0] != state:
-            known = self._memory.totals = (state, *self._totals())
-        return replace(known[1], embedded_chunks=known[2].get(model, 0)) if model else known[1]
-
-    def _totals(self) -> tuple[Count, dict[str, int]]:
-        kinds = dict(self._rows("SELECT kind, count(*) FROM documents GROUP BY kind"))
-        by_product = dict(self._rows("SELECT product, count(*) FROM documents GROUP BY product ORDER BY product"))
-        embedded: dict[str, int] = dict(
-            self._rows(
+            rows = self._rows(
                 """SELECT m.fingerprint, count(*) FROM windows w JOIN embedded_models m ON m.id = w.model_id
                    GROUP BY m.fingerprint"""
             )
-        )
-        some = sum(embedded.values())
-        if len(embedded) > 1:
-            some = self._rows("SELECT count(DISTINCT chunk_id) FROM windows")[0][0]
-        count = Count(
-            documents=kinds.get("document", 0),
-            emails=kinds.get("email", 0),
-            chunks=self._rows("SELECT count(*) FROM chunks")[0][0],
-            embedded_chunks=some,
-            products=len(by_product),
-            by_product=by_product,
-        )
-        return count, embedded
+            embedded: dict[str, int] = dict(rows)
+            embedded[""] = sum(embedded.values())
+            if len(rows) > 1:
+                embedded[""] = self._rows("SELECT count(DISTINCT chunk_id) FROM windows")[0][0]
+            known = self._memory.embedded = (state, embedded)
+        return replace(self._own_columns().count, embedded_chunks=known[1].get(model, 0))
 
     def failures(self) -> list[Failure]:
         """What couldn't be read and what was left out, by path."""

@@ -120,7 +120,7 @@ Row = tuple[Any, ...]
 OPENING = 600
 LEFT_OUT = "~"  #: stands before frames of which an opening isn't kept: only the document's text tells it
 
-UNFINISHED = "?"  #: what `known` gives as the hash of an archive whose members are stored, but not yet itself
+UNFINISHED = "unfinished"  #: what `known` gives as the hash of an archive whose members are stored, but not yet itself
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

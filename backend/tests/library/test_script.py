@@ -1,4 +1,4 @@
-"""A plain script, without a guard around its main part and without closing anything, can open a library."""
+"""A plain script, without a guard around its main part and without closing anything, can open or index a library."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 SCRIPT = """
 from librarian import Librarian
@@ -34,6 +36,17 @@ print(library.search("zorkmid", mode="keyword").results[0].file_path)
 """
 
 
+INDEXED_ALONE = """
+from librarian import FileIndexer, Librarian
+
+for _ in range(2):
+    report = FileIndexer("docs").index_all_documents()
+    print(report.added, report.unchanged, report.documents, report.chunks - report.embedded)
+with Librarian.open(root="docs", start=False) as library:
+    print(library.search("zorkmid", mode="semantic").results[0].file_path)
+"""
+
+
 def test_a_script_without_a_main_guard_opens_a_library_once(tmp_path: Path) -> None:
     done = run(SCRIPT, tmp_path)
     assert done.stdout.splitlines() == ["p/c/a.md"], done.stderr
@@ -42,6 +55,12 @@ def test_a_script_without_a_main_guard_opens_a_library_once(tmp_path: Path) -> N
 def test_a_library_that_nobody_closes_is_closed_when_the_interpreter_ends(tmp_path: Path) -> None:
     done = run(LEFT_OPEN, tmp_path)
     assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, ["p/c/a.md", "closed"], "")
+
+
+def test_a_folder_alone_is_enough_to_build_its_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INDEX_PATH", str(tmp_path / "index"))
+    done = run(INDEXED_ALONE, tmp_path)
+    assert done.stdout.splitlines() == ["1 0 1 0", "0 1 1 0", "p/c/a.md"], done.stderr
 
 
 def run(script: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from librarian.embeddings.base import Embedder
 from librarian.errors import SourceError
-from librarian.indexing.indexer import FileIndexer, IndexerOptions
+from librarian.indexing.indexer import Indexer, IndexerOptions
 from librarian.indexing.scanner import FolderScanner
 from librarian.models import Filters, IndexReport, ReadResult, SourceFile
 from librarian.parsing.base import Reader
@@ -63,11 +63,11 @@ class Library:
         self.reads: list[str] = []
         self.open()
 
-    def open(self) -> FileIndexer:
+    def open(self) -> Indexer:
         self.catalog = SqliteCatalog.sound(self.index / "catalog.sqlite")
         self.lexical = TantivyIndex.sound(self.index / "words", identity=self.catalog.identity)
         self.archive = SqliteEmbeddingCache(self.index / "vectors.sqlite")
-        self.indexer = FileIndexer(
+        self.indexer = Indexer(
             self.root,
             FolderScanner(self.root, known_extensions=READABLE),
             self.reader,
@@ -90,7 +90,7 @@ class Library:
         self.lexical.close()
         self.archive.close()
 
-    def reopen(self) -> FileIndexer:
+    def reopen(self) -> Indexer:
         self.close()
         return self.open()
 

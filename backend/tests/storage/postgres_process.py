@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from librarian.indexing.indexer import FileIndexer, IndexerOptions
+from librarian.indexing.indexer import Indexer, IndexerOptions
 from librarian.indexing.scanner import FolderScanner
 from librarian.indexing.scheduler import IndexScheduler, Listeners
 from librarian.models import Filters, Vectors
@@ -61,7 +61,7 @@ class Shared:
         self.made: dict[str, PgVectorStore] = {}
         self.listeners = Listeners()
         self.leader = LeaderLock(self.database, on_generation=self.listeners, retry_s=0.2)
-        self.indexer = FileIndexer(
+        self.indexer = Indexer(
             root,
             FolderScanner(root, known_extensions=frozenset(PARSERS)),
             FileReader(StandardAnalyzer(), StructureChunker(target_tokens=40, ceiling_tokens=80)),

@@ -22,12 +22,13 @@ from typing import Any
 import pytest
 
 from librarian.errors import SetupError, SourceError, Unavailable
-from librarian.indexing.indexer import FileIndexer
-from librarian.indexing.scanner import IGNORE_FILES
+from librarian.indexing.indexer import Indexer
+from librarian.indexing.scanner import IGNORE_FILES, FolderScanner
 from librarian.models import Failure, ReadResult, SourceFile
 from librarian.storage import sqlite
 from librarian.storage.embedding_cache import SqliteEmbeddingCache
 from librarian.vector_stores import exact, sync
+from tests.contracts.catalog_contract import document, result
 from tests.embeddings.fakes import FakeEmbedder
 from tests.storage.library import Library, Refusing, renamed
 
@@ -648,7 +649,7 @@ def test_without_an_embedder_text_is_indexed_and_nothing_is_missing(library: Lib
     library.indexer.refresh()
     assert library.indexer.embed() == 0
     assert library.indexer.check() == []
-    assert isinstance(library.indexer, FileIndexer)
+    assert isinstance(library.indexer, Indexer)
 
 
 def test_a_source_error_that_is_not_about_the_root_is_raised(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -700,6 +701,38 @@ def test_many_changes_at_once_in_a_large_library_cost_no_pass_through_all_its_na
 
     cost(1)
     assert cost(2_000) < 10 * cost(1)
+
+
+def test_a_saved_file_costs_no_more_in_a_large_library(library: Library) -> None:
+    library.indexer.refresh()
+    saved = library.root / "ray" / "core" / "actors.md"
+
+    def cost() -> float:
+        """Processor time until the catalog, the keyword index and the columns hold the file: the least of ten."""
+        took = []
+        for number in range(10):
+            saved.write_text(f"# Actors\n\nEdition {number} of the actors.\n")
+            started = time.thread_time()
+            library.indexer.refresh([str(saved)])
+            assert library.catalog.columns().documents >= 3
+            took.append(time.thread_time() - started)
+        return min(took)
+
+    small = cost()
+    for start in range(0, 5_000, 500):
+        library.catalog.put([result(document(f"p/c/{n}.md", f"Page {n}.")) for n in range(start, start + 500)])
+    assert cost() < 2 * small
+
+
+def test_a_folder_that_comes_is_looked_at_alone(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    library.indexer.refresh()
+    library.write("ray/tune/new/search.md", "# Search\n\nA numbat searches.\n")
+    library.write("ray/tune/trials.md", "# Trials\n\nA quokka tries.\n")
+    monkeypatch.setattr(FolderScanner, "scan", None)
+    report = library.indexer.refresh([str(library.root / "ray" / "tune"), str(library.root / "ray" / "tune" / "new")])
+    assert (report.added, report.changed, report.removed) == (2, 0, 0)
+    monkeypatch.undo()
+    assert library.indexer.refresh().unchanged == 5
 
 
 def test_while_the_store_that_answers_is_filled_anew_it_is_said_how_far_it_is(library: Library) -> None:
