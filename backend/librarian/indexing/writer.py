@@ -286,7 +286,7 @@ def examine_lexical(catalog: Catalog, lexical: KeywordIndex) -> KeywordHits:
     held: Mapping[int, int] = {}
     if not damage:
         try:
-            held = lexical.file_counts()
+            held = lexical.entry_counts()
         except Exception:
             if not lexical.damage:
                 raise

@@ -72,7 +72,7 @@ class KeywordIndex(Protocol):
     def dead(self) -> int:
         """How many deleted entries the scores still count."""
 
-    def file_counts(self) -> dict[int, int]:
+    def entry_counts(self) -> dict[int, int]:
         """Document id → how many entries it has, for reconciling."""
 
     def clear(self) -> None:

@@ -325,7 +325,7 @@ class TantivyIndex:
         return _entries(searcher) - int(searcher.num_docs)
 
     @_reading
-    def file_counts(self) -> dict[int, int]:
+    def entry_counts(self) -> dict[int, int]:
         """Document id → how many entries it has, for reconciling."""
         searcher = self._open_searcher()
         number = int(searcher.num_docs)

@@ -81,7 +81,7 @@ class LexicalContract:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def test_a_new_index_is_empty_and_answers(self, index: KeywordIndex) -> None:
-        assert (index.count(), index.dead(), index.file_counts(), index.generation) == (0, 0, {}, 0)
+        assert (index.count(), index.dead(), index.entry_counts(), index.generation) == (0, 0, {}, 0)
         assert index.search(asked("apple"), EVERYTHING, 5).ids == ()
         assert index.terms("a", 5) == []
         features = index.features(asked("apple", identifiers=("a.b",)), np.array([1], dtype=np.int64))
@@ -93,7 +93,7 @@ class LexicalContract:
         index.commit(4)
         ranking = index.search(asked("apple"), EVERYTHING, 5)
         assert (ranking.source, ranking.ids, ranking.status) == ("keyword", (7,), "ok")
-        assert (index.count(), index.file_counts(), index.generation) == (1, {3: 1}, 4)
+        assert (index.count(), index.entry_counts(), index.generation) == (1, {3: 1}, 4)
 
     def test_a_document_can_be_replaced_within_one_commit(self, index: KeywordIndex) -> None:
         index.put([(7, 3, SOME, entry("apple")), (8, 3, SOME, entry("apple"))])
@@ -113,7 +113,7 @@ class LexicalContract:
         assert set(index.search(asked("apple"), EVERYTHING, 5).ids) == {7, 8}, "not before the commit"
         index.commit(2)
         assert index.search(asked("apple"), EVERYTHING, 5).ids == (7,)
-        assert index.file_counts() == {3: 1}
+        assert index.entry_counts() == {3: 1}
 
     def test_a_rollback_forgets_what_wasn_t_committed(self, index: KeywordIndex) -> None:
         index.rollback()
@@ -125,13 +125,13 @@ class LexicalContract:
         index.put([(9, 5, SOME, entry("apple"))])
         index.commit(2)
         assert index.search(asked("apple"), EVERYTHING, 5).ids == (7, 9)
-        assert index.file_counts() == {3: 1, 5: 1}
+        assert index.entry_counts() == {3: 1, 5: 1}
 
     def test_clearing_leaves_nothing(self, index: KeywordIndex) -> None:
         index.put([(1, 1, SOME, entry("apple"))])
         index.commit(9)
         index.clear()
-        assert (index.count(), index.file_counts(), index.generation) == (0, {}, 0)
+        assert (index.count(), index.entry_counts(), index.generation) == (0, {}, 0)
 
     def test_a_reopened_index_knows_what_was_committed(self, tmp_path: Path) -> None:
         index = self.open(tmp_path)
@@ -141,7 +141,7 @@ class LexicalContract:
         index.close()
         index.close()
         index = self.open(tmp_path)
-        assert (index.count(), index.file_counts(), index.generation) == (1, {1: 1}, 5)
+        assert (index.count(), index.entry_counts(), index.generation) == (1, {1: 1}, 5)
         assert index.search(asked("apple"), EVERYTHING, 5).ids == (1,)
         index.close()
 
@@ -168,7 +168,7 @@ class LexicalContract:
         left = {n for n in range(len(made)) if n not in doomed}
         holding = {100 + n for n in left if set(made[n].split()) & set(wanted)}
         assert set(index.search(asked(*wanted), EVERYTHING, 50).ids) == holding
-        assert index.file_counts() == dict.fromkeys(left, 1)
+        assert index.entry_counts() == dict.fromkeys(left, 1)
         assert index.count() == len(left)
         index.close()
 
@@ -428,4 +428,4 @@ class LexicalContract:
         for reader in readers:
             reader.join(30)
         assert wrong == []
-        assert index.file_counts() == {11: 5}
+        assert index.entry_counts() == {11: 5}

@@ -160,7 +160,7 @@ class Library:
                 assert document.document.product == file_path.split("/")[0]
             entries = {item.doc_id: item.chunk_count for item in stored.values() if item.chunk_count}
             count = reader.count(self.embedder.fingerprint)
-        assert self.lexical.file_counts() == entries
+        assert self.lexical.entry_counts() == entries
         assert self.lexical.count() == count.chunks
         assert count.embedded_chunks == count.chunks
         windows = dict(self.catalog.windows(self.embedder.fingerprint))

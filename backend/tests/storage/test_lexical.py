@@ -232,7 +232,7 @@ def test_an_index_whose_files_break_while_it_is_open_never_fails_with_a_panic(tm
     with contextlib.suppress(Exception):  # a panic is none: it would end the thread
         index.search(asked("apple"), EVERYTHING, 10)
     with contextlib.suppress(Exception):
-        index.file_counts()
+        index.entry_counts()
     index.close()
     again = TantivyIndex.sound(tmp_path / "lexical", identity="mine")
     if index.damage:

@@ -424,7 +424,7 @@ def test_a_kill_before_a_quotes_entry_went_is_noticed_and_that_mail_alone_read_a
     found = library.reopen().check()
     assert "The keyword index lacks 1 documents or holds other passages of them." in found
     library.indexer.check(repair=True)
-    assert library.lexical.file_counts()[quote.doc_id] == 1
+    assert library.lexical.entry_counts()[quote.doc_id] == 1
     assert library.find("okapi") == {"p/m/1.eml"}
 
 

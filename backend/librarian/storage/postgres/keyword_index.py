@@ -276,7 +276,7 @@ class PostgresKeywordIndex:
         """0: `ts_rank` reads no frequencies."""
         return 0
 
-    def file_counts(self) -> dict[int, int]:
+    def entry_counts(self) -> dict[int, int]:
         """Document id → how many entries it has, for reconciling."""
         return dict(self._rows("SELECT doc_id, count(*) FROM entries GROUP BY doc_id"))
 
