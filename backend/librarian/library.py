@@ -368,6 +368,7 @@ class Librarian:
             }
         if request.similar:
             linked["similar"] = self._similar(stored)
+        self._parts.indexing.embed_first([stored.doc_id])
         stale = has_changed(stored, self._files)
         lines = partial(
             read, stored, line_start=first, line_end=last, max_chars=limit, column=column, stale=stale, linked=linked
@@ -615,8 +616,11 @@ class Librarian:
 
     def _checked(self, search: Callable[[Query], SearchOutcome], query: Query) -> Checked:
         """The outcome, checked against the files, with all that is degraded."""
-        answer = checked(search, query, self._files)
+        with self._parts.indexing.answering():
+            answer = checked(search, query, self._files)
         outcome = answer.outcome
+        if (count := outcome.count or self._count()).embedded_chunks < count.chunks:
+            self._parts.indexing.embed_first(hit.candidate.doc_id for hit in outcome.hits)
         semantic = outcome.retrievers.get("semantic")
         embedded = semantic is not None and semantic.status == "ok"
         extra = self._degraded(outcome.degraded, outcome.count, semantic=embedded, root_missing=answer.root_missing)

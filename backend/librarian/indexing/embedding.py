@@ -131,13 +131,13 @@ class Filling:
         writing: AbstractContextManager[object],
         fault: Callable[[str], None],
         wait: Callable[[], bool],
+        wanted: Callable[[], Sequence[int]],
         progress: Callable[[Rate], None],
         unfit: dict[int, str],
     ) -> None:
-        """`unfit` collects chunk id → why it can't be embedded; those are left alone.
-
-        `writing` is held while the catalog and the stores are written. `wait` blocks while something more urgent goes
-        on, and says whether to go on at all.
+        """`wanted` are documents whose passages are embedded first. `unfit` collects chunk id → why it can't be
+        embedded; those are left alone. `writing` is held while the catalog and the stores are written. `wait` blocks
+        while something more urgent goes on, and says whether to go on at all.
         """
         self._catalog = catalog
         self._archive = archive
@@ -146,6 +146,7 @@ class Filling:
         self._writing = writing
         self._fault = fault
         self._wait = wait
+        self._wanted = wanted
         self._progress = progress
         self._unfit = unfit
         self._started = 0.0
@@ -180,14 +181,18 @@ class Filling:
             count = reader.count(model)
         self._rate = Rate(0, max(0, count.chunks - count.embedded_chunks))
         while self._wait():
-            pending = self._catalog.pending(model, _GROUP + len(self._unfit))
-            pending = [(chunk, prefix) for chunk, prefix in pending if chunk.chunk_id not in self._unfit][:_GROUP]
+            wanted, limit = self._wanted(), _GROUP + len(self._unfit)
+            pending = self._fit(self._catalog.pending_of(model, wanted, limit)) if wanted else []
+            pending = pending or self._fit(self._catalog.pending(model, limit))
             if not pending:
                 break
             self._group(model, pending)
         return self._rate.done
 
     # -- one group -------------------------------------------------------------------------------------------------
+
+    def _fit(self, pending: Sequence[tuple[StoredChunk, str]]) -> Sequence[tuple[StoredChunk, str]]:
+        return [(chunk, prefix) for chunk, prefix in pending if chunk.chunk_id not in self._unfit][:_GROUP]
 
     def _group(self, model: str, pending: Sequence[tuple[StoredChunk, str]]) -> None:
         doc_of = {chunk.chunk_id: chunk.doc_id for chunk, _ in pending}

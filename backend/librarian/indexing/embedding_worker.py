@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from ..embeddings.base import Embedder
@@ -131,6 +131,7 @@ class VectorWork:
         problems: what doesn't work, by part; those of embedding are kept here.
         writing: is held while the catalog and the stores are written.
         observe: hears what was embedded.
+        wanted: ids of documents whose passages are embedded first.
     """
 
     def __init__(
@@ -147,6 +148,7 @@ class VectorWork:
         fault: Callable[[str], None],
         observe: Observer,
         progress: Callable[[Rate], None],
+        wanted: Callable[[], Sequence[int]],
     ) -> None:
         self._catalog = catalog
         self._archive = archive
@@ -159,6 +161,7 @@ class VectorWork:
         self._fault = fault
         self._observe = observe
         self._progress = progress
+        self._wanted = wanted
         self.unfit: dict[int, str] = {}  #: chunk id → why it can't be embedded
         self._untidy: dict[str, int] = {}  # model → windows embedded since unused ones were last dropped
         self.elsewhere = False  #: other processes hold passages, which they may leave behind
@@ -193,6 +196,7 @@ class VectorWork:
             writing=self._writing,
             fault=self._fault,
             wait=wait,
+            wanted=self._wanted,
             progress=self._progress,
             unfit=self.unfit,
         )

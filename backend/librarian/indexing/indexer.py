@@ -39,6 +39,8 @@ _RENEWED = "keyword index renewed"  # when all its entries were last written ane
 _RENEWAL_S = 86_400.0  # not repeated sooner, because it reads every file
 _ROOT_RETRY_S = 30.0  # how often a missing root is looked for
 _TEXT_RETRY_S = (1.0, 30.0)  # text work that failed is tried again after the first, doubling up to the second
+_GIVE_WAY_S = 1.0  # that a part of the embedding waits at most for questions that are being answered
+_MOST_WANTED = 100  # documents whose passages are embedded first
 _BACK_AFTER = 4  # while files are missing but some came back: times as long as the last full scan, until the next
 
 
@@ -52,7 +54,8 @@ class IndexerOptions:
     embedding_processes: int = 1  #: 0 embeds in this process
     reconcile_s: float = 600.0  #: how often the whole folder is scanned, because watchers miss changes
     idle_s: float = 60.0  #: worker processes end after that long without work
-    nice: int = 10
+    nice: int = 10  #: of the processes that read
+    embedding_nice: int = 2  #: of those that embed: beside two other busy processes they get a third of two cores
 
 
 class _Task(NamedTuple):
@@ -110,6 +113,8 @@ class Indexer:
         self._writing = threading.RLock()  # one writer of text or vectors at a time
         self._state = threading.Condition()  # guards what follows
         self._busy = 0  # refreshes wanted or under way: embedding gives way
+        self._answering = 0  # questions: embedding gives way for a moment
+        self._wanted: tuple[int, ...] = ()  # documents that were shown last
         self._pending = embedder is not None  # passages may lack vectors
         self._embedding = False
         self._stop = threading.Event()
@@ -135,6 +140,7 @@ class Indexer:
             fault=fault,
             observe=lambda event, **fields: None,
             progress=partial(setattr, self, "_rate"),
+            wanted=lambda: self._wanted,
         )
         self.last_indexed_at: float | None = None  #: seconds since the epoch; None before the first refresh
         self._counts = Counter[str]()  # what refreshes found since `take_counts`
@@ -363,9 +369,10 @@ class Indexer:
         return generation
 
     def _give_way(self, stop: threading.Event) -> bool:
-        """Wait while files are looked at; False where embedding is to end."""
+        """Wait while files are looked at, and a moment for questions; False where embedding is to end."""
+        until = time.monotonic() + _GIVE_WAY_S
         with self._state:
-            while self._busy and not self._stopped(stop):
+            while (self._busy or (self._answering and time.monotonic() < until)) and not self._stopped(stop):
                 self._state.wait(0.2)
         return not self._stopped(stop)
 
@@ -385,6 +392,23 @@ class Indexer:
             with self._state:
                 self._busy -= 1
                 self._state.notify_all()
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """While a question is being answered, embedding gives way."""
+        with self._state:
+            self._answering += 1
+        try:
+            yield
+        finally:
+            with self._state:
+                self._answering -= 1
+                self._state.notify_all()
+
+    def embed_first(self, doc_ids: Iterable[int]) -> None:
+        """Embed the passages of these documents before all others, those that were named last at first."""
+        with self._state:
+            self._wanted = tuple(dict.fromkeys((*doc_ids, *self._wanted)))[:_MOST_WANTED]
 
     def _meta(self, key: str) -> str:
         with self._catalog.read() as reader:

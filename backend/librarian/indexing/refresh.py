@@ -455,7 +455,11 @@ class Children:
         """The process that embeds, with the model that `make` builds there."""
         if self._embedding is None:
             self._embedding = embedder_pool(
-                make, self._options.embedding_processes, timeout_s=120.0, memory_mb=4096, nice=self._options.nice
+                make,
+                self._options.embedding_processes,
+                timeout_s=120.0,
+                memory_mb=4096,
+                nice=self._options.embedding_nice,
             )
         return self._embedding
 

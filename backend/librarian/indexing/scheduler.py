@@ -71,6 +71,8 @@ class IndexScheduler:
         self.on_generation = listeners.add
         self.progress = indexer.progress
         self.missing_reason = indexer.missing_reason
+        self.answering = indexer.answering
+        self.embed_first = indexer.embed_first
         self._catalog = catalog
         self._archive = archive
         self._make_watcher = watcher

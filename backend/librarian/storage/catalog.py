@@ -237,6 +237,11 @@ class Catalog:
                 self._embedded_below[model] = reader.forgotten, found[0][0].chunk_id
         return found
 
+    def pending_of(self, model: str, doc_ids: Sequence[int], limit: int) -> list[tuple[StoredChunk, str]]:
+        """The same of these documents alone."""
+        with self.read() as reader:
+            return reader.pending(model, limit, among=doc_ids)
+
     def pending_chunks(self, model: str, limit: int) -> list[int]:
         """Ids of such chunks, lowest first."""
         return [stored.chunk_id for stored, _ in self.pending(model, limit)]

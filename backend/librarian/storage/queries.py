@@ -153,16 +153,18 @@ class CatalogReader:
                 copies[chunk_id] = tuple(path for (path,) in rows)
         return copies
 
-    def pending(self, model: str, limit: int, first: int) -> list[tuple[StoredChunk, str]]:
-        """Chunks from id `first` on that lack vectors of `model`, with their embedding prefix, lowest id first."""
+    def pending(
+        self, model: str, limit: int, first: int = 0, among: Sequence[int] | None = None
+    ) -> list[tuple[StoredChunk, str]]:
+        """Chunks from id `first` on that lack vectors of `model`, with their embedding prefix, lowest id first; only
+        those of documents in `among`, where that is given."""
         rows = self._rows(
             f"""SELECT c.id, {_of("c", CHUNK_COLUMNS)}, d.title, d.title_in_text
                 FROM chunks c JOIN documents d ON d.id = c.doc_id WHERE c.id >= ?
+                {"" if among is None else "AND c.doc_id AMONG ?"}
                 AND NOT EXISTS (SELECT 1 FROM windows w WHERE w.chunk_id = c.id AND w.model_id = {_MODEL})
                 ORDER BY c.id LIMIT ?""",
-            first,
-            model,
-            limit,
+            *(first, *([] if among is None else [_listed(among)]), model, limit),
         )
         found = []
         for *row, title, title_in_text in rows:

@@ -13,8 +13,9 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from librarian.storage.embedding_cache import SqliteEmbeddingCache
 from librarian.vector_stores import exact, sync
 from tests.contracts.catalog_contract import document, result
 from tests.embeddings.fakes import FakeEmbedder
-from tests.storage.library import Library, Refusing, renamed
+from tests.storage.library import Library, Refusing, renamed, wait_for
 
 
 @pytest.fixture
@@ -722,6 +723,39 @@ def test_a_saved_file_costs_no_more_in_a_large_library(library: Library) -> None
     for start in range(0, 5_000, 500):
         library.catalog.put([result(document(f"p/c/{n}.md", f"Page {n}.")) for n in range(start, start + 500)])
     assert cost() < 2 * small
+
+
+def test_what_was_shown_is_embedded_first(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    library.indexer.refresh()
+    with library.catalog.read() as reader:
+        shown = [reader.document_by_path(f"ray/{name}.md") for name in ("serve/guide", "core/tasks")]
+    embedded: list[str] = []
+    mark = library.catalog.mark_embedded
+
+    def marked(model: str, windows: Mapping[int, Sequence[str]]) -> None:
+        with library.catalog.read() as reader:
+            documents = reader.documents([chunk.doc_id for chunk in reader.chunks(list(windows)).values()])
+        embedded.extend(stored.document.file_path for stored in documents.values())
+        mark(model, windows)
+
+    monkeypatch.setattr(library.catalog, "mark_embedded", marked)
+    library.indexer.embed_first([stored.doc_id for stored in shown if stored])
+    library.indexer.embed()
+    assert sorted(embedded[:2]) == ["ray/core/tasks.md", "ray/serve/guide.md"]
+    assert embedded[2:] == ["ray/core/actors.md"]
+    library.assert_whole()
+
+
+def test_embedding_waits_for_a_question_but_not_for_questions_without_end(library: Library) -> None:
+    library.indexer.refresh()
+    with library.indexer.answering():
+        embedding = threading.Thread(target=library.indexer.embed)
+        embedding.start()
+        embedding.join(0.3)
+        assert library.embedder.calls == 0
+        wait_for(lambda: library.embedder.calls > 0)
+    embedding.join()
+    library.assert_whole()
 
 
 def test_a_folder_that_comes_is_looked_at_alone(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ import psutil
 import pytest
 
 from librarian.errors import SourceError, Unavailable
+from librarian.indexing.indexer import IndexerOptions
 from librarian.indexing.workers import PoolClosed, WorkerDied, WorkerPool
 from tests.storage.worker_jobs import Closing, make_death, make_nothing, make_wait, make_work
 
@@ -100,6 +101,19 @@ def test_a_task_that_others_keep_from_the_processor_has_its_time_of_it(rivals: N
         (_, starved), (_, greedy) = pool.map([("work", 0.2), ("work", 60)])
     assert starved == "worked"
     assert isinstance(greedy, TimeoutError)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a process can't be kept on one processor here")
+def test_embedding_gets_half_as_much_of_a_processor_as_another_process_that_wants_all_of_it() -> None:
+    rival = "import sys; sys.path.insert(0, '.'); from tests.storage.worker_jobs import share; print(share(4.0))"
+    with WorkerPool(make_work, 1, timeout_s=60, nice=IndexerOptions().embedding_nice, cores=1) as pool:
+        assert dict(pool.map([1])) == {1: 2}  # it is started
+        folder = Path(__file__).parents[2]
+        with subprocess.Popen([sys.executable, "-c", rival], stdout=subprocess.PIPE, cwd=folder, text=True) as process:
+            ((_, own),) = pool.map([("share", 4.0)])
+            its = float(process.communicate(timeout=60)[0])
+    assert isinstance(own, float)
+    assert own > 0.5 * its  # a third of both
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")

@@ -19,6 +19,8 @@ def work(item: object) -> object:
             return "woke"
         case ("work", seconds):
             return worked(seconds)
+        case ("share", seconds):
+            return share(seconds)
         case "die":
             os._exit(3)
         case "killed":
@@ -50,6 +52,15 @@ def worked(seconds: float) -> str:
     while time.process_time() < until:
         pass
     return "worked"
+
+
+def share(seconds: float) -> float:
+    """The part of the first processor's time that this process got while it wanted all of it for so many seconds."""
+    os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+    started, until = time.process_time(), time.monotonic() + seconds
+    while time.monotonic() < until:
+        pass
+    return (time.process_time() - started) / seconds
 
 
 def make_work() -> Callable[[object], object]:
