@@ -399,8 +399,6 @@ def _postgres(settings: Settings) -> Storage:
             f"vector_db.store is {chosen}, which lies on one machine; servers that share PostgreSQL can't share it.",
             hint="Set it to auto, pgvector or qdrant.",
         )
-    if chosen == "qdrant" and settings.storage.qdrant_url is None:
-        raise SetupError("vector_db.store is qdrant, and no server is named.", hint="Set QDRANT_URL.")
     from .storage.postgres.keyword_index import PostgresKeywordIndex
 
     with ExitStack() as undone, closing(database(settings).join()) as opened:
@@ -462,7 +460,7 @@ def qdrant(settings: Settings, fingerprint: str) -> QdrantStore:
     address = revealed(storage.qdrant_url)
     parts = urlsplit(address or "")
     key = parts.username if parts.username and not parts.password else parts.password
-    collection = _collection(settings, fingerprint)
+    collection = f"{settings.vector_db.collection_name}-{_of(fingerprint)}"
     return QdrantStore(
         _without_key(address) if address else settings.index.path / "qdrant" / collection,
         collection,
@@ -482,17 +480,14 @@ def chroma_child(settings: Settings, fingerprint: str, dimension: int) -> Callab
     return partial(
         ChromaStore,
         settings.chroma_path,
-        _collection(settings, fingerprint),
+        settings.vector_db.collection_name,
         dimension,
+        model=_of(fingerprint),
         distance=database.distance_metric,
         M=hnsw.M,
         construction_ef=hnsw.construction_ef,
         search_ef=hnsw.search_ef,
     )
-
-
-def _collection(settings: Settings, fingerprint: str) -> str:
-    return f"{settings.vector_db.collection_name}-{_of(fingerprint)}"
 
 
 def _of(fingerprint: str) -> str:

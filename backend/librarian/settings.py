@@ -365,7 +365,7 @@ class VectorDbSettings(Section):
         None, "Folder of Chroma; null: inside index.path.", aliases=("path", "embeddings.persist_directory")
     )
     collection_name: str = setting(
-        "documents", "Collection of Chroma or Qdrant, before its model's suffix.", min_length=3, max_length=100
+        "documents", "Collection of Chroma; in Qdrant, its model's suffix follows.", min_length=3, max_length=100
     )
     distance_metric: Literal["cosine", "l2", "ip"] = setting("cosine", "Chroma's distance; all three order alike.")
     hnsw_config: HnswSettings = HnswSettings()

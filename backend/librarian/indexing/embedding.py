@@ -195,7 +195,6 @@ class Filling:
         return [(chunk, prefix) for chunk, prefix in pending if chunk.chunk_id not in self._unfit][:_GROUP]
 
     def _group(self, model: str, pending: Sequence[tuple[StoredChunk, str]]) -> None:
-        doc_of = {chunk.chunk_id: chunk.doc_id for chunk, _ in pending}
         windows: dict[int, list[Window]] = {}
         for chunk_ids, cut in self._cut(pending):
             windows.update(zip(chunk_ids, cut, strict=True))
@@ -207,7 +206,7 @@ class Filling:
             for digest in pending_chunks:
                 users.setdefault(digest, []).append(chunk_id)
         ready = [chunk_id for chunk_id, pending_chunks in waiting.items() if not pending_chunks]
-        self._shelve(model, ready, windows, vectors, doc_of)
+        self._shelve(model, ready, windows, vectors)
         missing = sorted(users, key=lambda digest: (-len(texts[digest]), digest))
         for hashes, matrix in self._embed([(digest, texts[digest]) for digest in missing], users):
             fresh: dict[str, Vector] = dict(zip(hashes, matrix, strict=True))
@@ -221,24 +220,19 @@ class Filling:
                     waiting[chunk_id].discard(digest)
                     if not waiting[chunk_id] and chunk_id not in ready:
                         ready.append(chunk_id)
-            self._shelve(model, ready, windows, vectors, doc_of)
+            self._shelve(model, ready, windows, vectors)
             if not self._wait():
                 return
 
     def _shelve(
-        self,
-        model: str,
-        chunk_ids: Sequence[int],
-        windows: dict[int, list[Window]],
-        vectors: dict[str, Vector],
-        doc_of: dict[int, int],
+        self, model: str, chunk_ids: Sequence[int], windows: dict[int, list[Window]], vectors: dict[str, Vector]
     ) -> None:
         """Put finished chunks into the stores."""
         if not chunk_ids:
             return
         hashes = {chunk_id: [window.hash for window in windows[chunk_id]] for chunk_id in chunk_ids}
         with self._writing:
-            self._vector_sync.put(model, hashes, vectors, doc_of)
+            self._vector_sync.put(model, hashes, vectors)
         self._rate.done += len(chunk_ids)
         self._rate.elapsed_s = max(time.monotonic() - self._started, 1e-3)
         self._rate.per_s = self._rate.done / self._rate.elapsed_s

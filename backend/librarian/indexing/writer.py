@@ -47,7 +47,7 @@ class _Change:
     removed: list[str]  #: file paths
     archives: list[ReadResult] = field(default_factory=list)  #: to be remembered once their members are put
     same: list[_Same] = field(default_factory=list)  #: to get their keyword entries anew
-    relabelled: dict[int, Document] = field(default_factory=dict)  #: chunk id → its document under another path
+    relabelled: list[int] = field(default_factory=list)  #: ids of chunks whose document has another path
 
 
 class IndexWriter:
@@ -116,7 +116,7 @@ class IndexWriter:
                 change.removed.append(old)
             else:
                 change.same.append((*found, result))
-                change.relabelled.update(dict.fromkeys(filter(None, found[1]), result.document))
+                change.relabelled += filter(None, found[1])
         with self._catalog.read() as reader:  # archives that single documents are in place of
             paths = (result.document.file_path for result in change.put)
             change.removed += [path for path in paths if reader.members(path)]

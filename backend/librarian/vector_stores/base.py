@@ -10,6 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..models import WINDOWS_PER_CHUNK, HalfVectors, Ids, Selection, Vector, Vectors
+from ..storage.columns import CODED
+
+FILTERED = (*CODED, "tags", "modified")  #: what filters name of a payload
 
 
 class VectorStore(Protocol):

@@ -5,6 +5,8 @@
   where many do, more are asked for; between, Chroma is given the ids that pass.
 * Deleted entries stay in the graph. They are counted; from 30% `needs_rebuild` says so, and `rebuild` puts the living
   into a new collection.
+* An entry's id is its passage's, as searches give it, with `~` and the number of the window behind it; its document is
+  the passage's text, its metadata where that stands: any Chroma client can read the collection.
 * A folder that is damaged or was deleted is set aside and begun anew: the embedding cache refills it. One that merely
   can't be written, for a full disk, stays and answers.
 
@@ -128,6 +130,7 @@ class ChromaStore:
         collection: str,
         dimension: int,
         *,
+        model: str = "",
         distance: Distance = "cosine",
         M: int = 16,  # noqa: N803 (HNSW's own name for it)
         construction_ef: int = 200,
@@ -137,6 +140,7 @@ class ChromaStore:
             raise ValueError(f"Chroma knows no distance {distance!r}; use cosine, l2 or ip.")
         self.path = path
         self.collection = collection_name(collection)
+        self._model = model
         self.dimension = dimension
         self.recreated = False  #: True once a collection was replaced by an empty one that has to be refilled
         self.dead = 0  #: deleted entries that still lie in the graph
@@ -145,6 +149,7 @@ class ChromaStore:
         self._hnsw = {"space": distance, "max_neighbors": M, "ef_construction": construction_ef}
         self._lock = RLock()
         self._ids: Ids = np.empty(0, np.int64)  #: ascending
+        self._names: dict[int, str] = {}  #: Chroma's id of each
         self._client: Any = None
         self._collection: Any = None
         self._guarded(self._open)
@@ -153,21 +158,30 @@ class ChromaStore:
 
     def upsert(self, ids: Ids, vectors: Vectors, payloads: Sequence[Mapping[str, object]] | None = None) -> None:
         """Store rows, replacing those of equal ids; of equal ids within the batch the last. Payloads (plain values by
-        name) are kept as Chroma's metadata for other programs; Librarian itself filters by id."""
-        remaining = dict(zip(np.asarray(ids).tolist(), payloads, strict=True)) if payloads is not None else None
+        name) are kept as Chroma's documents and metadata for other programs; Librarian itself filters by id."""
+        remaining = dict(zip(np.asarray(ids).tolist(), payloads or [{}] * len(ids), strict=True))
         ids, vectors = checked_batch(ids, vectors, self.dimension)
-        metadatas = [_storable(remaining[number]) for number in ids.tolist()] if remaining is not None else None
-        if ids.size:
-            with self._lock:
-                self._do(lambda: self._upsert(_names(ids), vectors, metadatas))
-                self._ids = np.union1d(self._ids, ids)
+        if not ids.size:
+            return
+        given = [remaining[number] for number in ids.tolist()]
+        named = {number: _name(number, one) for number, one in zip(ids.tolist(), given, strict=True)}
+        documents = [str(one["text"]) for one in given] if all("text" in one for one in given) else None
+        with self._lock:
+            moved = [number for number, name in named.items() if self._names.get(number, name) != name]
+            if moved:
+                self.delete(np.array(moved))
+            self._do(lambda: self._upsert(list(named.values()), vectors, [_storable(one) for one in given], documents))
+            self._names |= named
+            self._ids = np.union1d(self._ids, ids)
 
     def delete(self, ids: Ids) -> None:
         """Forget rows; unknown ids are fine."""
         with self._lock:
             deleted = np.intersect1d(np.asarray(ids, dtype=np.int64), self._ids)
             if deleted.size:
-                self._do(lambda: self._delete(_names(deleted)))
+                self._do(lambda: self._delete([self._names[number] for number in deleted.tolist()]))
+                for number in deleted.tolist():
+                    del self._names[number]
                 self._ids = np.setdiff1d(self._ids, deleted, assume_unique=True)
                 self.dead += int(deleted.size)
 
@@ -223,10 +237,15 @@ class ChromaStore:
 
     # -- Chroma ----------------------------------------------------------------------------------------------------
 
-    def _upsert(self, names: Sequence[str], vectors: Vectors, metadatas: Sequence[Any] | None) -> None:
+    def _upsert(
+        self, names: Sequence[str], vectors: Vectors, metadatas: Sequence[Any], documents: Sequence[str] | None
+    ) -> None:
         for span in self._spans(len(names)):
             self._collection.upsert(
-                ids=names[span], embeddings=vectors[span], metadatas=metadatas[span] if metadatas else None
+                ids=names[span],
+                embeddings=vectors[span],
+                metadatas=metadatas[span] if any(metadatas[span]) else None,
+                documents=documents[span] if documents else None,
             )
 
     def _delete(self, names: Sequence[str]) -> None:
@@ -235,16 +254,17 @@ class ChromaStore:
         self._collection.modify(metadata=self._metadata(self.dead + len(names)))
 
     def _rebuild(self) -> None:
-        ids, names = self._ids, _names(self._ids)
+        ids, of = self._ids, self._names
+        names = list(of.values())
         pages = [
-            self._collection.get(ids=names[span], include=["embeddings", "metadatas"])
+            self._collection.get(ids=names[span], include=["embeddings", "metadatas", "documents"])
             for span in self._spans(len(names))
         ]
         self._start_over()
         for page in pages:
-            metadatas = page["metadatas"] if any(page["metadatas"]) else None
-            self._upsert(page["ids"], page["embeddings"], metadatas)
-        self._ids = ids
+            documents = page["documents"] if None not in page["documents"] else None
+            self._upsert(page["ids"], page["embeddings"], page["metadatas"], documents)
+        self._ids, self._names = ids, of
 
     def _spans(self, count: int) -> list[slice]:
         largest = self._client.get_max_batch_size()
@@ -252,7 +272,7 @@ class ChromaStore:
 
     def _nearest(self, question: Vector, count: int, among: Ids | None = None) -> tuple[Ids, Vector]:
         """What Chroma takes for the nearest, in no reliable order of ties."""
-        names = None if among is None else _names(among)
+        names = None if among is None else [self._names[number] for number in among.tolist()]
         answer = self._do(
             lambda: self._collection.query(
                 query_embeddings=question[np.newaxis], n_results=count, ids=names, include=["distances"]
@@ -261,13 +281,14 @@ class ChromaStore:
         distances = np.asarray(answer["distances"][0], dtype=np.float32)
         # squared length of a difference of unit vectors: 2 − 2·cosine
         cosines = 1 - distances / 2 if self._distance == "l2" else 1 - distances
-        return np.asarray([int(name) for name in answer["ids"][0]], dtype=np.int64), np.asarray(cosines, np.float32)
+        return _numbers(answer["ids"][0]), np.asarray(cosines, np.float32)
 
     def _compared(self, question: Vector, among: Ids) -> tuple[Ids, Vector]:
         """These windows with their cosines, in no order."""
-        rows = self._do(lambda: self._collection.get(ids=_names(among), include=["embeddings"]))
+        names = [self._names[number] for number in among.tolist()]
+        rows = self._do(lambda: self._collection.get(ids=names, include=["embeddings"]))
         vectors = np.asarray(rows["embeddings"], dtype=np.float32).reshape(-1, self.dimension)
-        return np.asarray([int(name) for name in rows["ids"]], dtype=np.int64), np.einsum("ij,j->i", vectors, question)
+        return _numbers(rows["ids"]), np.einsum("ij,j->i", vectors, question)
 
     def _do(self, work: Callable[[], T]) -> T:
         """Do something with the collection; where that fails, begin anew and raise `Unavailable`."""
@@ -325,7 +346,8 @@ class ChromaStore:
                 nearest = np.ones((1, self.dimension), np.float32)
                 self._collection.query(query_embeddings=nearest, n_results=1, include=[])
             names = self._collection.get(include=[])["ids"]
-            self._ids = np.sort(np.asarray([int(name) for name in names], dtype=np.int64))
+            self._names = dict(zip(_numbers(names).tolist(), names, strict=True))
+            self._ids = np.sort(np.fromiter(self._names, dtype=np.int64, count=len(self._names)))
             self.dead = int((self._collection.metadata or {}).get("dead", 0))
         except BaseException:
             self._client = None
@@ -335,13 +357,32 @@ class ChromaStore:
             mark.unlink(missing_ok=True)
 
     def _found(self, client: Any) -> Any:
-        """The collection; an empty one where there is none, or one that was made otherwise."""
-        if self.collection not in (found.name for found in client.list_collections()):
-            return self._made(client)
-        collection = client.get_collection(self.collection, embedding_function=None)
-        made_as = (collection.metadata or {}).get("fingerprint")
+        """The model's collection; an empty one where there is none, or one that was made otherwise.
+
+        It has the name that is set, unless another collection has it, as one of the model before that still answers.
+        """
+        noted = {found.name: found.metadata or {} for found in client.list_collections()}
+        for name in [name for name, facts in noted.items() if facts.keys() >= _NOTED and "model" not in facts]:
+            self._drop(client, name)  # an earlier version's
+            del noted[name]
+        known = {"base": self.collection, "model": self._model}
+        own = next((name for name, facts in noted.items() if known.items() <= facts.items()), "")
+        rival = noted.get(self.collection) if own != self.collection else None
+        if own and rival and "model" in rival:
+            held = client.get_collection(self.collection, embedding_function=None)
+            if not held.count():  # it answers no more
+                held.modify(name=collection_name(f"{self.collection}-{rival['model']}"))
+                rival = None
+        name = self.collection if rival is None else collection_name(f"{self.collection}-{self._model}")
+        if not own:
+            return self._made(client, name)
+        collection = client.get_collection(own, embedding_function=None)
+        if own != name:
+            collection.modify(name=name)
+        made_as = collection.metadata.get("fingerprint")
         if made_as != self._metadata(0)["fingerprint"]:
-            logger.warning("The Chroma collection %s was made as %r; it is built again.", self.collection, made_as)
+            logger.warning("The Chroma collection %s was made as %r; it is built again.", collection.name, made_as)
+            self._collection = collection
             self._start_over()
             return self._collection
         if collection.configuration_json["hnsw"]["ef_search"] != self._search_ef:
@@ -351,9 +392,9 @@ class ChromaStore:
                 collection.modify(configuration={"hnsw": {"ef_search": self._search_ef}})
         return collection
 
-    def _made(self, client: Any) -> Any:
+    def _made(self, client: Any, name: str) -> Any:
         return client.create_collection(
-            self.collection,
+            name,
             embedding_function=None,
             metadata=self._metadata(0),
             configuration={"hnsw": {**self._hnsw, "ef_search": self._search_ef}},
@@ -361,17 +402,28 @@ class ChromaStore:
 
     def _metadata(self, dead: int) -> dict[str, str | int]:
         shape = " ".join(f"{key}={value}" for key, value in sorted(self._hnsw.items()))
-        return {"fingerprint": f"1 dimension={self.dimension} {shape}", "dimension": self.dimension, "dead": int(dead)}
+        return {
+            "fingerprint": f"2 dimension={self.dimension} {shape}",
+            "dimension": self.dimension,
+            "dead": int(dead),
+            "base": self.collection,
+            "model": self._model,
+        }
 
     def _start_over(self) -> None:
-        """An empty collection in place of the one there is, whose graph's files Chroma leaves behind."""
-        collection = self._client.get_collection(self.collection, embedding_function=None)
+        """An empty collection in place of the one there is."""
+        name = str(self._collection.name)
+        self._drop(self._client, name)
+        self._ids, self._names, self.dead, self.recreated = np.empty(0, np.int64), {}, 0, True
+        self._collection = self._made(self._client, name)
+
+    def _drop(self, client: Any, name: str) -> None:
+        """Delete a collection with the files of its graph, which Chroma leaves behind."""
+        collection = client.get_collection(name, embedding_function=None)
         graphs = _asked(self.path, "SELECT id FROM segments WHERE collection = ?", str(collection.id))
-        self._client.delete_collection(self.collection)
+        client.delete_collection(name)
         for (graph,) in graphs:
             shutil.rmtree(self.path / graph, ignore_errors=True)
-        self._ids, self.dead, self.recreated = np.empty(0, np.int64), 0, True
-        self._collection = self._made(self._client)
 
     def _recreate(self, why: str) -> None:
         """Set the folder's files aside and begin with none."""
@@ -384,7 +436,7 @@ class ChromaStore:
         logger.warning("The Chroma folder %s is unusable (%s); it is begun anew and refilled.", self.path, why)
         self.close()
         SharedSystemClient.clear_system_cache()  # which keeps one whose start failed
-        self._ids, self.dead, self.recreated = np.empty(0, np.int64), 0, True
+        self._ids, self._names, self.dead, self.recreated = np.empty(0, np.int64), {}, 0, True
         try:
             if self.path.exists():
                 graphs = [each for each in self.path.iterdir() if _GRAPH.fullmatch(each.name)]
@@ -402,10 +454,15 @@ class ChromaStore:
             ) from error
 
 
-def _names(ids: Ids) -> list[str]:
-    return [str(number) for number in ids.tolist()]
+def _name(number: int, payload: Mapping[str, object]) -> str:
+    return f"{payload['passage']}~{number}" if "passage" in payload else str(number)
+
+
+def _numbers(names: Sequence[str]) -> Ids:
+    return np.asarray([int(name.rpartition("~")[2]) for name in names], dtype=np.int64)
 
 
 def _storable(payload: Mapping[str, object]) -> dict[str, Any] | None:
-    """What Chroma takes as metadata: no empty lists, no nulls, and None rather than nothing at all."""
-    return {name: value for name, value in payload.items() if value is not None and value != []} or None
+    """What Chroma takes as metadata: no empty lists, no nulls, and None rather than nothing at all. The text is its
+    document."""
+    return {key: value for key, value in payload.items() if key != "text" and value is not None and value != []} or None

@@ -19,8 +19,7 @@ import numpy as np
 from ..errors import Unavailable, missing_extra
 from ..files.owned_folder import Kind, claim, json_object
 from ..models import WINDOWS_PER_CHUNK, Ids, Selection, Vector, Vectors
-from ..storage.columns import CODED
-from .base import best_first, checked_batch, checked_question, passes
+from .base import FILTERED, best_first, checked_batch, checked_question, passes
 
 logger = logging.getLogger(__name__)
 
@@ -100,7 +99,8 @@ class QdrantStore:
     def upsert(self, ids: Ids, vectors: Vectors, payloads: Sequence[Mapping[str, object]] | None = None) -> None:
         """Store rows with their payloads, replacing those of equal ids; of equal ids within the batch the last."""
         given = np.asarray(ids, dtype=np.int64)
-        of = dict(zip(given.tolist(), payloads, strict=True)) if payloads is not None else {}
+        wanted = [{name: one[name] for name in FILTERED if name in one} for one in payloads or ()]
+        of = dict(zip(given.tolist(), wanted, strict=True)) if payloads is not None else {}
         ids, vectors = checked_batch(given, vectors, self.dimension)
         for start in range(0, ids.size, _BATCH):
             batch = ids[start : start + _BATCH].tolist()
@@ -201,7 +201,7 @@ class QdrantStore:
         )
         if self._local:  # has no indexes, and says so in warnings
             return
-        for name in (*CODED, "tags"):
+        for name in FILTERED[:-1]:
             self._client.create_payload_index(self.collection, name, models.PayloadSchemaType.KEYWORD, wait=True)
         for name in ("chunk", "modified"):
             self._client.create_payload_index(self.collection, name, models.PayloadSchemaType.INTEGER, wait=True)

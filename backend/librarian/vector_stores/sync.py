@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..models import WINDOWS_PER_CHUNK, Document, HalfVectors, Ids, Vector, Vectors
+from ..models import WINDOWS_PER_CHUNK, Chunk, Document, HalfVectors, Ids, Vector, Vectors, passage_id
 from ..storage.base import Catalog, EmbeddingCache
 from ..storage.columns import CODED
 from ..storage.rows import micros_or_no_date
@@ -26,7 +26,8 @@ _BATCH = 2_000  # vectors moved at once: 3 MB at 384 dimensions
 # A reading of all 121,786 vectors took 0.13 s of the processor, looking each up by hash 0.45 s: a quarter as many
 # are looked up in the time that reading all takes.
 _SCAN_GAIN = 4
-_Batch: TypeAlias = "tuple[Ids, Vectors | HalfVectors, list[Mapping[str, object]]]"
+Payload: TypeAlias = Mapping[str, object]
+_Batch: TypeAlias = "tuple[Ids, Vectors | HalfVectors, list[Payload]]"
 IN_MEMORY = "exact"  #: name of the store that is filled anew at each start
 
 
@@ -63,38 +64,22 @@ class VectorSync:
         """The stores of a model."""
         return self._stores_for(model)
 
-    def put(
-        self, model: str, windows: Mapping[int, Sequence[str]], vectors: Mapping[str, Vector], doc_of: Mapping[int, int]
-    ) -> None:
-        """Store the windows' vectors of chunks and mark them embedded. `doc_of` gives each chunk's document.
-
-        Chunks whose document went away meanwhile are left out.
-        """
+    def put(self, model: str, windows: Mapping[int, Sequence[str]], vectors: Mapping[str, Vector]) -> None:
+        """Store the vectors of chunks' windows and mark them embedded. Chunks that went away meanwhile are left out."""
         with self._lock:
-            with self._catalog.read() as reader:
-                documents = reader.documents(sorted({doc_of[chunk_id] for chunk_id in windows}))
-            alive = {chunk_id: hashes for chunk_id, hashes in windows.items() if doc_of[chunk_id] in documents}
-            self._put(model, alive, vectors, {number: documents[doc_of[number]].document for number in alive})
-
-    def _put(
-        self,
-        model: str,
-        windows: Mapping[int, Sequence[str]],
-        vectors: Mapping[str, Vector],
-        documents: Mapping[int, Document],
-    ) -> None:
-        flat = [
-            (window_id(chunk_id, ordinal), digest, chunk_id)
-            for chunk_id, hashes in windows.items()
-            for ordinal, digest in enumerate(hashes)
-        ]
-        payloads = [payload(documents[chunk_id]) for _, _, chunk_id in flat]
-        self._upsert(model, [(number, digest) for number, digest, _ in flat], vectors, payloads)
-        self._fault("store upsert")
-        self._catalog.mark_embedded(model, windows)
-        counts = self._window_count.setdefault(model, {})
-        counts.update({chunk_id: len(hashes) for chunk_id, hashes in windows.items() if len(hashes) != 1})
-        self._fault("mark")
+            payloads = self._payloads(windows)
+            alive = {chunk_id: windows[chunk_id] for chunk_id in windows if chunk_id in payloads}
+            flat = [
+                (window_id(chunk_id, ordinal), digest)
+                for chunk_id, hashes in alive.items()
+                for ordinal, digest in enumerate(hashes)
+            ]
+            self._upsert(model, flat, vectors, payloads)
+            self._fault("store upsert")
+            self._catalog.mark_embedded(model, alive)
+            counts = self._window_count.setdefault(model, {})
+            counts.update({chunk_id: len(hashes) for chunk_id, hashes in alive.items() if len(hashes) != 1})
+            self._fault("mark")
 
     def delete(self, chunk_ids: Iterable[int]) -> None:
         """Drop the vectors of chunks that are gone."""
@@ -112,16 +97,17 @@ class VectorSync:
         for store in self._stores_for(model):
             store.delete(np.array(numbers, dtype=np.int64))
 
-    def relabel(self, documents: Mapping[int, Document]) -> None:
-        """Chunks (by id) whose document moved: what stores filter by may have changed."""
+    def relabel(self, chunk_ids: Sequence[int]) -> None:
+        """Store chunks whose document moved again: what stores say of them has changed."""
         with self._lock:
+            payloads = self._payloads(chunk_ids)
             for model in self.models:
-                rows = [row for row in self._catalog.windows(model) if _chunk(row[0]) in documents]
+                rows = self._catalog.windows(model, chunk_ids)
                 for start in range(0, len(rows), _BATCH):
                     batch = rows[start : start + _BATCH]
                     vectors = self._archive.get(model, [digest for _, digest in batch])
-                    known = [row for row in batch if row[1] in vectors]
-                    self._upsert(model, known, vectors, [payload(documents[_chunk(number)]) for number, _ in known])
+                    known = [row for row in batch if row[1] in vectors and _chunk(row[0]) in payloads]
+                    self._upsert(model, known, vectors, payloads)
 
     def examine(self, model: str) -> list[str]:
         """What stores lack or hold too much, in sentences; empty where all is well. Changes nothing."""
@@ -220,7 +206,9 @@ class VectorSync:
         read = self._scanned if ids.size * _SCAN_GAIN >= self._archive.count(model) else self._looked_up
         wanted = expected if ids.size == len(expected) else {number: expected[number] for number in ids.tolist()}
         for numbers, matrix in read(model, wanted):
-            yield numbers, matrix, self._payloads(numbers) if described else []
+            chunk_ids = (numbers // WINDOWS_PER_CHUNK).tolist()
+            payloads = self._payloads(set(chunk_ids)) if described else {}
+            yield numbers, matrix, [payloads[chunk_id] for chunk_id in chunk_ids] if described else []
 
     def _looked_up(self, model: str, wanted: Mapping[int, str]) -> Iterator[tuple[Ids, Vectors]]:
         rows = list(wanted.items())
@@ -260,26 +248,26 @@ class VectorSync:
     def _expected(self, model: str) -> dict[int, str]:
         return dict(self._catalog.windows(model))
 
-    def _payloads(self, numbers: Ids) -> list[Mapping[str, object]]:
-        doc_of = self._catalog.columns().doc_of(numbers // WINDOWS_PER_CHUNK).tolist()
+    def _payloads(self, chunk_ids: Iterable[int]) -> dict[int, Payload]:
+        """What stores say of these chunks, of those that are there."""
         with self._catalog.read() as reader:
-            documents = reader.documents(sorted(set(doc_of)))
-        described = {doc_id: payload(stored.document) for doc_id, stored in documents.items()}
-        return [described[doc_id] for doc_id in doc_of]
+            chunks = reader.chunks(list(chunk_ids))
+            documents = reader.documents(sorted({chunk.doc_id for chunk in chunks.values()}))
+        return {number: payload(documents[one.doc_id].document, one.chunk) for number, one in chunks.items()}
 
     def _upsert(
         self,
         model: str,
         rows: Sequence[tuple[int, str]],
         vectors: Mapping[str, Vector],
-        payloads: Sequence[Mapping[str, object]],
+        payloads: Mapping[int, Payload],
     ) -> None:
         if not rows:
             return
         ids = np.array([number for number, _ in rows], dtype=np.int64)
         matrix = np.stack([np.asarray(vectors[digest], dtype=np.float32) for _, digest in rows])
         for store in self._stores_for(model):
-            store.upsert(ids, matrix, payloads)
+            store.upsert(ids, matrix, [payloads[_chunk(number)] for number, _ in rows])
 
 
 def window_id(chunk_id: int, ordinal: int) -> int:
@@ -287,12 +275,19 @@ def window_id(chunk_id: int, ordinal: int) -> int:
     return chunk_id * WINDOWS_PER_CHUNK + ordinal
 
 
-def payload(document: Document) -> dict[str, object]:
-    """What stores may filter by: the names of `Selection.allowed`, and `modified` in microseconds since 1970."""
+def payload(document: Document, chunk: Chunk) -> Payload:
+    """What stores may keep with a vector: what filters name (`FILTERED`), and what tells other programs what it is."""
     return {
         **{name: getattr(document, name) for name in CODED},
         "tags": list(document.tags),
         "modified": micros_or_no_date(document.last_modified),
+        "passage": passage_id(document.file_path, chunk),
+        "path": document.file_path,
+        "file_name": document.file_path.rpartition("/")[2],
+        "title": document.title,
+        "headings": list(chunk.heading_path),
+        "lines": f"{chunk.line_start}-{chunk.line_end}",
+        "text": chunk.text,
     }
 
 

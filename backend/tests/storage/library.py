@@ -24,6 +24,7 @@ from librarian.storage.catalog import SqliteCatalog
 from librarian.storage.embedding_cache import SqliteEmbeddingCache
 from librarian.storage.keyword_index import TantivyIndex
 from librarian.text.analyzer import StandardAnalyzer
+from librarian.vector_stores.base import VectorStore
 from librarian.vector_stores.exact import ExactStore
 from tests.embeddings.fakes import FakeEmbedder
 
@@ -56,7 +57,7 @@ class Library:
         self.make: Callable[[], Embedder] | None = lambda: self.embedder
         self.model_key = "fake"
         self.reader: Reader = FileReader(StandardAnalyzer(), StructureChunker(target_tokens=40, ceiling_tokens=80))
-        self.store_kept: dict[str, ExactStore] = {}
+        self.store_kept: dict[str, VectorStore] = {}
         self.fault_at = ""
         self.now = 1_000_000.0
         self.generations: list[int] = []
@@ -94,7 +95,7 @@ class Library:
         self.close()
         return self.open()
 
-    def store(self, model: str) -> ExactStore:
+    def store(self, model: str) -> VectorStore:
         if model not in self.store_kept:
             self.store_kept[model] = ExactStore(int(model.split(";")[2]))
         return self.store_kept[model]

@@ -322,7 +322,6 @@ def test_a_library_in_postgres_answers_in_each_mode(tmp_path: Path) -> None:
     [
         ({"storage.catalog": "postgres"}, "DATABASE_URL"),
         ({"storage.catalog": "postgres", "storage.database_url": "x", "vector_db.store": "chroma"}, "can't share"),
-        ({"storage.catalog": "postgres", "storage.database_url": "x", "vector_db.store": "qdrant"}, "QDRANT_URL"),
         ({"vector_db.store": "pgvector"}, "storage.catalog"),
     ],
 )
@@ -334,3 +333,15 @@ def test_storages_that_do_not_fit_are_refused_with_the_setting(
     with pytest.raises(SetupError) as caught:
         storage(Settings.load(config, environ={}, overrides=given))
     assert named in str(caught.value)
+
+
+def test_postgres_and_qdrants_local_mode_work_together(tmp_path: Path) -> None:
+    pytest.importorskip("qdrant_client", reason="the extra librarian[qdrant] isn't installed")
+    write_library(tmp_path / "docs")
+    given = {"catalog": "postgres", "database_url": postgres.url(), "database_schema": postgres.schema_of(tmp_path)}
+    settings = {f"storage.{name}": value for name, value in given.items()} | {"vector_db.store": "qdrant"}
+    with Librarian.open(root=tmp_path / "docs", index=tmp_path / "index", **settings) as library:
+        assert library.status().storage.vectors == "qdrant"
+        answer = library.search("Which card does a refund go to?", mode="semantic")
+        assert "shop/guides/returns.md" in {hit.file_path for hit in answer.results[:2]}
+        assert answer.retrievers.semantic.status == "ok"

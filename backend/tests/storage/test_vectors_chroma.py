@@ -15,14 +15,17 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import chromadb
 import numpy as np
 import pytest
+from chromadb.api import ClientAPI
 
 from librarian.errors import Unavailable
 from librarian.vector_stores import chroma
 from librarian.vector_stores.base import VectorStore
 from librarian.vector_stores.chroma import ChromaStore, Distance, collection_name
 from tests.contracts.vector_store_contract import EVERYTHING, VectorStoreContract, clustered, recall_at, selection_of
+from tests.storage.library import Library
 
 
 class TestChromaStore(VectorStoreContract):
@@ -286,6 +289,101 @@ def test_two_collections_share_a_folder(store: ChromaStore, folder: Path) -> Non
     assert (store.count(), other.count()) == (0, 30)
     assert other.search(np.ones(8, np.float32), 30, EVERYTHING)[0].size == 30
     other.close()
+
+
+def test_the_model_that_answers_has_the_collection_of_the_name_that_is_set(folder: Path) -> None:
+    before, after = (ChromaStore(folder, "documents", 16, model=model) for model in ("a", "b"))
+    fill(before, 50)
+    fill(after, 40)
+    assert names(folder) == {"documents": 50, "documents-b": 40}
+    before.clear()
+    for store in (before, after):
+        store.close()
+    ChromaStore(folder, "documents", 16, model="b").close()
+    assert names(folder) == {"documents": 40, "documents-a": 0}
+
+
+def client_of(folder: Path) -> ClientAPI:
+    return chromadb.PersistentClient(str(folder), settings=chromadb.Settings(anonymized_telemetry=False))
+
+
+def names(folder: Path) -> dict[str, int]:
+    return {found.name: found.count() for found in client_of(folder).list_collections()}
+
+
+# -- for other programs --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    made = Library(tmp_path)
+    model = made.embedder.fingerprint
+    made.store_kept[model] = ChromaStore(tmp_path / "chroma", "documents", made.embedder.spec.dimension, model="fake")
+    made.write("ray/core/actors.md", "# Actors\n\nAn actor keeps porcupines.\n\n## Naming\n\nActors have names.\n")
+    made.write("ray/core/tasks.md", "# Tasks\n\nA task is run by wombats.\n")
+    made.complete()
+    yield made
+    made.close()
+    made.store_kept[model].close()
+
+
+def passages(library: Library, words: str) -> dict[str, dict[str, object]]:
+    """What a plain client finds by these words, by id."""
+    found = (
+        client_of(library.index.parent / "chroma").get_collection("documents").get(where_document={"$contains": words})
+    )
+    assert found["documents"]
+    assert found["metadatas"]
+    assert all(words in text for text in found["documents"])
+    return dict(zip(found["ids"], map(dict, found["metadatas"]), strict=True))
+
+
+def test_a_plain_client_finds_passages_by_their_text(library: Library) -> None:
+    ((name, facts),) = passages(library, "have names").items()
+    assert name.startswith("ray/core/actors.md#chunk-1@")
+    assert facts["passage"] == name.partition("~")[0]
+    assert {key: facts[key] for key in ("path", "file_name", "title", "product", "component", "file_type")} == {
+        "path": "ray/core/actors.md",
+        "file_name": "actors.md",
+        "title": "Actors",
+        "product": "ray",
+        "component": "core",
+        "file_type": ".md",
+    }
+    assert facts["headings"] == ["Actors", "Naming"]
+    assert facts["lines"] == "5-7"
+    assert facts["doc_type"]
+
+
+def test_langchain_finds_passages_by_their_meaning(library: Library) -> None:
+    langchain_chroma = pytest.importorskip("langchain_chroma", reason="langchain-chroma isn't installed")
+
+    class Embeddings:
+        def embed_query(self, text: str) -> list[float]:
+            return [float(number) for number in library.embedder.embed_query(text)]
+
+    store = langchain_chroma.Chroma(
+        "documents",
+        Embeddings(),
+        client=client_of(library.index.parent / "chroma"),
+        create_collection_if_not_exists=False,
+    )
+    (found,) = store.similarity_search("wombats run a task", k=1)
+    assert "run by wombats" in found.page_content
+    assert found.metadata["path"] == "ray/core/tasks.md"
+
+
+def test_the_collection_follows_the_files(library: Library) -> None:
+    library.write("ray/core/tasks.md", "# Tasks\n\nA task is run by numbats.\n")
+    (library.root / "ray" / "core" / "actors.md").rename(library.root / "ray" / "core" / "agents.md")
+    library.complete()
+    assert {facts["path"] for facts in passages(library, "numbats").values()} == {"ray/core/tasks.md"}
+    moved = passages(library, "porcupines")
+    assert {facts["path"] for facts in moved.values()} == {"ray/core/agents.md"}
+    assert all(name.startswith("ray/core/agents.md#") for name in moved)
+    client = client_of(library.index.parent / "chroma")
+    assert client.get_collection("documents").get(where_document={"$contains": "wombats"})["ids"] == []
+    library.assert_whole()
 
 
 def test_a_distance_that_chroma_does_not_know_is_refused(folder: Path) -> None:
