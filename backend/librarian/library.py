@@ -619,7 +619,7 @@ class Librarian:
         with self._parts.indexing.answering():
             answer = checked(search, query, self._files)
         outcome = answer.outcome
-        if (count := outcome.count or self._count()).embedded_chunks < count.chunks:
+        if outcome.count.embedded_chunks < outcome.count.chunks:
             self._parts.indexing.embed_first(hit.candidate.doc_id for hit in outcome.hits)
         semantic = outcome.retrievers.get("semantic")
         embedded = semantic is not None and semantic.status == "ok"
@@ -699,10 +699,10 @@ class FileIndexer:
         index: str | os.PathLike[str] | None = None,
         **overrides: Any,
     ) -> None:
-        given = {"docs.watch_for_changes": False, **overrides}
-        self._open = lambda: Librarian.open(config, root=root, index=index, wait=False, **given)
+        self._config = config
+        self._given: dict[str, Any] = {"docs.watch_for_changes": False, **overrides, "root": root, "index": index}
 
     def index_all_documents(self) -> schemas.RefreshResponse:
         """Read and embed what is new or changed, drop what is gone; returns what was found, and what it holds now."""
-        with self._open() as library:
+        with Librarian.open(self._config, wait=False, **self._given) as library:
             return library.refresh()

@@ -164,7 +164,7 @@ class CatalogReader:
                 {"" if among is None else "AND c.doc_id AMONG ?"}
                 AND NOT EXISTS (SELECT 1 FROM windows w WHERE w.chunk_id = c.id AND w.model_id = {_MODEL})
                 ORDER BY c.id LIMIT ?""",
-            *(first, *([] if among is None else [_listed(among)]), model, limit),
+            *(first, *([] if among is None else [list(map(int, among))]), model, limit),
         )
         found = []
         for *row, title, title_in_text in rows:
@@ -175,7 +175,7 @@ class CatalogReader:
 
     def windows(self, model: str, among: Sequence[int] | None = None) -> list[tuple[int, str]]:
         """(window id, window hash) of every embedded chunk, or of those `among` these, ascending."""
-        chosen, given = ("", ()) if among is None else ("AND chunk_id AMONG ?", (_listed(among),))
+        chosen, given = ("", ()) if among is None else ("AND chunk_id AMONG ?", (list(map(int, among)),))
         rows = self._rows(
             f"SELECT chunk_id, hashes FROM windows WHERE model_id = {_MODEL} {chosen} ORDER BY chunk_id", model, *given
         )
