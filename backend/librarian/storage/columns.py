@@ -581,9 +581,9 @@ def _without(copy: Arrays, doc_ids: Ids) -> Arrays:
         copy.mails.pop(doc_id, None)
     for doc_id in known.tolist():
         copy.paths[doc_id], copy.links[doc_id] = "", b""
-    kept = ~dropped[copy.owners]
+    staying = ~dropped[copy.owners]
     tagged = copy.tagged[~dropped[copy.tagged[:, 0]]]
-    return replace(copy, tagged=tagged, names=copy.names[kept], owners=copy.owners[kept])
+    return replace(copy, tagged=tagged, names=copy.names[staying], owners=copy.owners[staying])
 
 
 def _write_mails(copy: Arrays, documents: Sequence[tuple[Any, ...]]) -> None:
