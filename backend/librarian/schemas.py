@@ -281,17 +281,15 @@ class SearchRequest(_Search):
 
     query: Question = Field(description='The question. "quoted words" must occur, -word excludes', kw_only=False)
     file_types: FileTypes = Field(default=(), description='Such as [".md", ".pdf"]')
-    include_parent_context: Flag = Field(default=False, description="Add summary, headings and neighbours")
+    include_parent_context: Flag = Field(default=False, description="Add summary and neighbours")
     doc_type: DocTypeName | None = None
     tags: Strings = Field(default=(), description="Any of these")
     language: Language | None = Field(default=None, description="ISO 639-1, such as en")
     modified_after: From | None = Field(default=None, description="ISO 8601")
     modified_before: Until | None = Field(default=None, description="ISO 8601")
     max_per_document: Natural | None = Field(default=None, description="Passages of each, 0 = no limit")
-    hypothetical_answer: Text | None = Field(
-        default=None, description="A passage as the answer might read, for mode hyde"
-    )
-    include_weak: Flag = Field(default=False, description="Show hits of hardly any relevance too")
+    hypothetical_answer: Text | None = Field(default=None, description="A draft of the answer, for mode hyde")
+    include_weak: Flag = Field(default=False, description="Show weak hits too")
     explain: Flag = Field(default=False, description="Add why, highlights and scores of each source")
 
     @model_validator(mode="after")
@@ -322,10 +320,9 @@ class EmailSearchRequest(_Search):
 
 
 class ThreadRequest(RequestModel):
-    """Read one conversation from its first message on, by the thread_id that search_emails gives. A long one continues
-    at next_offset."""
+    """Read one conversation from its first message on, by the thread_id that search_emails gives."""
 
-    thread_id: RequiredText = Field(description="thread_id of a result of search_emails", kw_only=False)
+    thread_id: RequiredText = Field(description="From search_emails", kw_only=False)
     offset: Natural = 0
     max_chars: Natural = Field(default=DEFAULT_THREAD_CHARS, description="0 = all")
 
@@ -337,11 +334,11 @@ class DocumentRequest(RequestModel):
     Returns the text; of a long document its outline first."""
 
     path: DocumentPath = Field(description="file_path, id or uri of a result, or path:10-20", kw_only=False)
-    query: OptionalQuestion = Field(default="", description="The question: its answer in this document")
-    section: Text | None = Field(default=None, description="A heading or its anchor, with its sub-sections")
+    query: OptionalQuestion = Field(default="", description="A question")
+    section: Text | None = Field(default=None, description="A heading or its anchor")
     line_start: Positive | None = None
     line_end: Positive | None = None
-    column_start: Positive | None = Field(default=None, description="next_column of a cut line, its line as line_start")
+    column_start: Positive | None = Field(default=None, description="next_column of a cut line")
     max_chars: Natural | None = Field(default=None, description="0 = the whole document")
     max_tokens: Positive = Field(default=DEFAULT_TOKENS, description="With query: size at most")
     similar: Flag = Field(default=False, description="List similar documents too")
@@ -363,8 +360,8 @@ class DocumentRequest(RequestModel):
 
 class ProductsRequest(RequestModel):
     """Overview of what this library covers: lists the products, systems, projects and software that have documentation
-    in the knowledge base, and how many documents each has. Use it to see which topics and collections are available to
-    ask about, and for names to narrow a search to one product. Takes no arguments."""
+    in the knowledge base, with document counts. Use it to see which topics and collections are available to ask about,
+    and for names to narrow a search to one product."""
 
 
 class StatusRequest(RequestModel):
@@ -399,7 +396,7 @@ class AnalyzeRequest(RequestModel):
     file."""
 
     query: Question = Field(description="The question", kw_only=False)
-    path: DocumentPath | None = Field(default=None, description="A document that ought to be found")
+    path: DocumentPath | None = Field(default=None, description="A document it should find")
 
 
 class KnowledgeRequest(RequestModel):

@@ -423,11 +423,15 @@ class SecuritySettings(Section):
         (), "Host names under which the server answers, besides those of this machine.", "MCP_ALLOWED_HOSTS"
     )
     rate_limit: int = setting(0, "Maximum number of requests per minute of one client; 0: no limit.", ge=0)
+    trusted_proxies: Words = setting(
+        ("127.0.0.1", "::1"), "Addresses or networks of proxies whose X-Forwarded-For names the client."
+    )
 
 
 class LoggingSettings(Section):
     level: Literal["debug", "info", "warning", "error"] = setting("info", "Minimum level to log.", "LOG_LEVEL")
     file: Path | None = setting(None, "Log file, besides stderr; null: librarian.log inside index.path.")
+    access: bool = setting(True, "Log each request over HTTP at info, without what it asks.")
     slow_query_ms: float = setting(1000.0, "Slower searches are logged with their retrievers' times; 0: none.", ge=0)
     as_json: bool = setting(False, "Write each line as a JSON object.", aliases=("json",))
 

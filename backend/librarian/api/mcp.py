@@ -1,34 +1,43 @@
-"""What is offered, in the MCP SDK's types: one handler per method, for every transport and protocol revision."""
+"""MCP over one library, on the SDK's `MCPServer`: tools, prompts, resources, completions and notices of changes."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 import contextlib
+import json
 import logging
 import os.path
 import time
 import zlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import anyio
 from mcp import types
-from mcp.server import CacheHint, Server
-from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel import NotificationOptions
-from mcp.server.models import InitializationOptions
+from mcp.server import CacheHint, MCPServer
+from mcp.server.apps import Apps
+from mcp.server.context import CallNext, ServerRequestContext
+from mcp.server.lowlevel.helper_types import ReadResourceContents
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.prompts.base import Prompt as SdkPrompt
+from mcp.server.mcpserver.prompts.base import PromptArgument
+from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
 from ..errors import CallerError, LibrarianError, NotFound, SetupError, shortened
 from ..library import Librarian
 from ..models import SCHEME, Observer
 from ..schemas import (
+    ALIASES,
     TOOLSETS,
     EmailSearchResponse,
     Operation,
@@ -43,14 +52,479 @@ from ..text.sanitizing import escaped, inline, visible, wrap_untrusted
 from .library_handle import Calls, LibraryHandle
 from .model_text import ON_REQUEST, cleaned, remarks, render, rest_of, structured
 from .prompts import COMPLETED, PROMPTS, fill
-from .request_sanitizing import coerce_arguments
 from .rest import OBSERVED
 
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+Ctx = ServerRequestContext[Any, Any]
+
 TEMPLATE = SCHEME + "{+path}"
+RESULTS_APP = "ui://librarian/results.html"
+_SEARCHES = (SearchResponse, EmailSearchResponse)
 LONGEST = 1_000_000  #: characters; hosts end a connection over frames of 8 MiB
+MOST_PRODUCTS = 30  #: that schemas name
+MOST_LINKS = 10  #: each costs the client some 200 bytes and the server some 9 µs
+MOST_COMPLETIONS = 100  #: the specification's limit
+_REPEATED = 60  #: characters of products' names that several tools' schemas repeat
+_LINKS_SINCE = "2025-06-18"  #: clients of older revisions refuse a whole answer for one link in it
+#: Arguments that hosts such as n8n add to every call; no tool takes them.
+ADDED_BY_CLIENTS = frozenset({"action", "chatInput", "sessionId", "tool", "toolCallId"})
+_ON_ONE_PAGE = frozenset({"tools/list", "prompts/list", "resources/templates/list"})
+_LONG, _SHORT = CacheHint(ttl_ms=300_000, scope="public"), CacheHint(ttl_ms=60_000, scope="private")
+_READS = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)  # the other hints say nothing of such tools
+_REPEATABLE = types.ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
 
 
-def read(library: Librarian, uri: str) -> types.TextResourceContents:
+@dataclass(eq=False)
+class Connection:
+    """A connection that lasts: `session` is there once a client with handshake is ready for notices."""
+
+    session: ServerSession | None = None
+    uris: set[str] = field(default_factory=set)
+
+
+class Subscriptions:
+    """Resources that someone subscribed to, each with its last fingerprint; counted, for several may watch one."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, str] = {}
+        self._watchers = Counter[str]()
+
+    def add(self, uri: str, fingerprint: str) -> None:
+        """Add a watcher."""
+        self.seen.setdefault(uri, fingerprint)
+        self._watchers[uri] += 1
+
+    def remove(self, uri: str) -> None:
+        """Remove a watcher, and with the last one the resource."""
+        self._watchers[uri] -= 1
+        if self._watchers[uri] <= 0:
+            del self._watchers[uri]
+            self.seen.pop(uri, None)
+
+    def update(self, uri: str, fingerprint: str) -> bool:
+        """Remember how a resource is now; true where that is new."""
+        changed = uri in self.seen and self.seen[uri] != fingerprint
+        if changed:
+            self.seen[uri] = fingerprint
+        return changed
+
+
+class _Unchecked(FuncMetadata):
+    """Passes arguments on as they came: the library's request models check them, for every interface alike."""
+
+    def validate_arguments(self, arguments_to_validate: dict[str, Any]) -> dict[str, Any]:
+        return {"arguments": arguments_to_validate}
+
+    def convert_result(self, result: Any) -> Any:
+        return result
+
+
+class LibraryServer(MCPServer[Any]):
+    """The methods of MCP over one library. Errors that a caller can correct are results, which reach the model."""
+
+    def __init__(
+        self,
+        handle: LibraryHandle,
+        calls: Calls,
+        *,
+        toolsets: Sequence[str] = (),
+        limits: ResultLimits = ResultLimits(),
+        version: str = "",
+        title: str = "Librarian",
+        heartbeat_s: float = 1.0,
+        on_call: Callable[[str, str], None] | None = None,
+    ) -> None:
+        self._handle, self._calls = handle, calls
+        self._heartbeat_s, self._on_call = heartbeat_s, on_call
+        self.observe: Observer | None = None
+        self.bus, self.watched = InMemorySubscriptionBus(), Subscriptions()
+        self._operations = {operation.name: operation for operation in chosen_operations(toolsets)}
+        super().__init__(
+            "librarian",
+            title=title,
+            description="Finds the right passage in a folder of documentation and email.",
+            version=version,
+            tools=[self._tool(operation, limits) for operation in self._operations.values()],
+            cache_hints={
+                "prompts/list": _LONG,
+                "resources/templates/list": _LONG,
+                "tools/list": _SHORT,  # it names the library's products
+                "server/discover": _SHORT,  # its instructions do, too
+                "resources/list": _SHORT,
+                "resources/read": _SHORT,
+            },
+            extensions=[_results_app()],
+            subscriptions=self.bus,
+            middleware=[self._check],
+            log_level="WARNING",
+        )
+        for prompt in PROMPTS:
+            arguments = [
+                PromptArgument(name=name, description=one.description, required=one.is_required())
+                for name, one in prompt.request.model_fields.items()
+            ]
+            about = prompt.request.__doc__
+            named: dict[str, Any] = {"name": prompt.name, "title": prompt.title, "description": about}
+            self.add_prompt(SdkPrompt(**named, arguments=arguments, fn=prompt.build, context_kwarg=None))
+        self.resource(
+            TEMPLATE,
+            name="document",
+            title="A document of the library",
+            description="By file path; a heading's anchor as fragment gives that section.",
+            annotations=types.Annotations(audience=["user", "assistant"]),
+        )(lambda path: path)  # `read_resource` reads: templates match no fragments and have one type for all
+        self.completion()(self._complete)  # type: ignore[no-untyped-call]
+        self.server = self._lowlevel_server  # the SDK has no other way to pages of resources and to subscriptions
+        self._listen = ListenHandler(self.bus)
+        add = self.server.add_request_handler
+        add("resources/list", types.PaginatedRequestParams, self._list_documents)
+        add("resources/subscribe", types.SubscribeRequestParams, self._subscribe)
+        add("resources/unsubscribe", types.UnsubscribeRequestParams, self._unsubscribe)
+        add("subscriptions/listen", types.SubscriptionsListenRequestParams, self._listen_to)
+        self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)
+
+    async def _check(self, ctx: Ctx, call_next: CallNext) -> Any:
+        """Around every request: repair or drop arguments, refuse cursors of lists on one page, explain refusals."""
+        params, note = ctx.params or {}, ""
+        if ctx.method == "tools/call" and "arguments" in params:
+            given, note = self._arguments(params.get("name"), params["arguments"])
+            ctx = replace(ctx, params={**params, "arguments": given})
+        elif ctx.method in _ON_ONE_PAGE and params.get("cursor"):
+            raise MCPError(types.INVALID_PARAMS, inline(str(no_cursor(str(params["cursor"])))))
+        try:
+            result = await call_next(ctx)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False)[0]
+            place = ".".join(map(str, first["loc"])).removeprefix("params.")
+            raise MCPError(types.INVALID_PARAMS, f"Invalid request parameters: {place}: {first['msg']}.") from error
+        if not isinstance(result, dict):
+            return result
+        if note:
+            result["content"].append({"type": "text", "text": note})
+        if ctx.method == "initialize" and not isinstance(ctx.lifespan_context, Connection):
+            result["capabilities"]["resources"]["subscribe"] = False  # HTTP without a session has no way back
+        return result
+
+    def _arguments(self, name: object, given: object) -> tuple[object, str]:
+        """A call's arguments as an object without those that clients add, and a note about the ones left out."""
+        found = arguments(given)
+        operation = self._operations.get(name) if isinstance(name, str) else None
+        if operation is None or not isinstance(found, dict):
+            return found, ""
+        fields = operation.request.model_fields
+        known = {*fields, *(alias for alias, real in ALIASES.items() if real in fields)}
+        ignored = [each for each in found if each not in known and (each in ADDED_BY_CLIENTS or not fields)]
+        if not ignored:
+            return found, ""
+        left_out = inline(", ".join(shortened(each) for each in ignored[:5]))
+        return {each: found[each] for each in found if each not in ignored}, f"Note: {name} ignored {left_out}."
+
+    # -- tools -------------------------------------------------------------------------------------------------
+
+    def _tool(self, operation: Operation, limits: ResultLimits) -> Tool:
+        async def call(arguments: dict[str, Any], ctx: Context[Any, Any]) -> types.CallToolResult:
+            return await self._answer(operation, arguments, ctx.request_context)
+
+        schema = output_schema(operation.response, ON_REQUEST) if operation.response else None
+        return Tool(
+            fn=call,
+            name=operation.name,
+            title=operation.title,
+            description=operation.description,
+            parameters=input_schema(operation.request, limits),
+            fn_metadata=_Unchecked(arg_model=ArgModelBase, output_schema=schema),
+            is_async=True,
+            context_kwarg="ctx",
+            annotations=_READS if operation.read_only else _REPEATABLE,
+            meta={"ui": {"resourceUri": RESULTS_APP}} if operation.response in _SEARCHES else None,
+        )
+
+    async def list_tools(self) -> list[types.Tool]:
+        """All tools of the enabled toolsets, with the library's products in their schemas."""
+        products = await asyncio.to_thread(self._handle.products)
+        tools = await super().list_tools()
+        return [tool.model_copy(update={"input_schema": with_products(tool, products)}) for tool in tools]
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        """As the SDK's, but an unknown tool is a protocol error that names those there are."""
+        if name not in self._operations:
+            # by their letters `search_docs` is nearest to `search_emails`: all are named
+            there = ", ".join(self._operations)
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool {inline(shortened(name))}. There are: {there}.")
+        return await super().call_tool(name, arguments, context)
+
+    async def _answer(self, operation: Operation, arguments: Mapping[str, Any], ctx: Ctx) -> types.CallToolResult:
+        if self._on_call is not None:
+            self._on_call(*_caller(ctx))
+        start, outcome, observed = time.perf_counter(), "error", None
+
+        def work() -> tuple[types.CallToolResult, dict[str, Any]]:
+            response = self._handle.call(operation.name, arguments)
+            assert isinstance(response, ResponseModel)
+            return answered(response, links=ctx.protocol_version >= _LINKS_SINCE), response.as_fields(OBSERVED)
+
+        try:
+            async with self._progress(ctx, operation.title):
+                result, observed = await self._calls.run(work)
+            outcome = "ok"
+            return result
+        except LibrarianError as error:
+            outcome = error.code
+            return _failed(wrap_untrusted("error", str(error)))
+        except Exception:
+            logger.exception("%s failed", operation.name)
+            return _failed(
+                f"{operation.name} failed: an internal error of Librarian, written to its log. Try again; "
+                "get_index_status shows what works."
+            )
+        finally:
+            if self.observe is not None:
+                seconds = time.perf_counter() - start
+                self.observe(
+                    "call", interface="mcp", operation=operation.name, outcome=outcome, seconds=seconds, answer=observed
+                )
+
+    @contextlib.asynccontextmanager
+    async def _progress(self, ctx: Ctx, title: str) -> AsyncIterator[None]:
+        """While the body runs, tell a caller that asked for progress every so often that work goes on."""
+        start = time.monotonic()
+
+        async def beat() -> None:
+            with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                while True:
+                    await asyncio.sleep(self._heartbeat_s)
+                    seconds = time.monotonic() - start
+                    # Does nothing where no progress was asked for.
+                    await ctx.session.report_progress(seconds, None, f"{title}: {seconds:.0f} s")
+
+        beating = asyncio.create_task(beat())
+        try:
+            yield
+        finally:
+            beating.cancel()
+
+    # -- resources ---------------------------------------------------------------------------------------------
+
+    async def _list_documents(self, _: Ctx, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        """A page of documents, by path."""
+        cursor = params.cursor if params is not None else None
+        page, last = await self._run(lambda: self._handle.wait().resources(path_before(cursor) if cursor else None))
+        listed = [
+            types.Resource(
+                uri=uri,
+                name=inline(path_of(uri)),
+                title=inline(title),
+                mime_type=mime_type(file_type),
+                annotations=types.Annotations(audience=["user", "assistant"], last_modified=last_modified),
+            )
+            for uri, title, file_type, last_modified in page
+        ]
+        return types.ListResourcesResult(resources=listed, next_cursor=cursor_after(last) if last else None)
+
+    async def read_resource(
+        self, uri: Any, context: Context[Any, Any] | None = None
+    ) -> Iterable[ReadResourceContents] | types.InputRequiredResult:
+        """A document or, by the address's fragment, a section of it; or the view of results."""
+        if str(uri) == RESULTS_APP:
+            return await super().read_resource(uri, context)
+        return [await self._run(lambda: read(self._handle.wait(), str(uri)), uri=str(uri))]
+
+    async def _initialized(self, ctx: Ctx, _: types.NotificationParams | None) -> None:
+        """Remember whom to tell of changes."""
+        if isinstance(ctx.lifespan_context, Connection):
+            ctx.lifespan_context.session = ctx.session
+
+    async def _subscribe(self, ctx: Ctx, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        """Tell this connection from now on when the resource has changed (protocol revisions up to 2025-11-25).
+
+        HTTP without a session isn't offered subscriptions. One that is asked for all the same is taken and leads to
+        nothing: the conformance suite asks so, and takes a refusal for a fault.
+        """
+        uri, connection = str(params.uri), ctx.lifespan_context
+        if isinstance(connection, Connection) and uri not in connection.uris:
+            now = await self._fingerprint(uri)
+            if uri not in connection.uris:  # asked twice at once, it is one watcher still
+                self.watched.add(uri, now)
+                connection.uris.add(uri)
+        return types.EmptyResult()
+
+    async def _unsubscribe(self, ctx: Ctx, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        """No longer tell this connection of that resource."""
+        if isinstance(ctx.lifespan_context, Connection) and str(params.uri) in ctx.lifespan_context.uris:
+            ctx.lifespan_context.uris.discard(str(params.uri))
+            self.watched.remove(str(params.uri))
+        return types.EmptyResult()
+
+    async def _listen_to(
+        self, ctx: Ctx, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """Tell of changes on a stream of their own while it is open."""
+        looked_at: list[str] = []
+        try:
+            for uri in params.notifications.resource_subscriptions or ():
+                self.watched.add(uri, await self._fingerprint(uri))
+                looked_at.append(uri)
+            return await self._listen(ctx, params)
+        finally:
+            for uri in looked_at:
+                self.watched.remove(uri)
+
+    async def _fingerprint(self, uri: str) -> str:
+        return await self._calls.run(lambda: resource_fingerprint(self._handle.wait(), uri))
+
+    async def changed(self) -> list[str]:
+        """Watched resources that aren't as they were. None of the calls: what isn't told now is never told."""
+        watched = list(self.watched.seen)
+        library = self._handle.wait
+        now = await asyncio.to_thread(lambda: [resource_fingerprint(library(), uri) for uri in watched])
+        return [uri for uri, fingerprint in zip(watched, now, strict=True) if self.watched.update(uri, fingerprint)]
+
+    def close(self) -> None:
+        """End open `subscriptions/listen` streams in good order."""
+        self._listen.close()
+
+    # -- prompts and completions ---------------------------------------------------------------------------------
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> types.GetPromptResult:
+        """A prompt, filled from the library. Raises `MCPError` for an unknown one."""
+        prompt = next((each for each in PROMPTS if each.name == name), None)
+        if prompt is None:
+            there = ", ".join(each.name for each in PROMPTS)
+            raise MCPError(types.INVALID_PARAMS, f"Unknown prompt {inline(shortened(name))}. There are: {there}.")
+        text = await self._run(lambda: fill(prompt, self._handle.wait(), arguments or {}))
+        message = types.PromptMessage(role="user", content=types.TextContent(text=text))
+        return types.GetPromptResult(description=prompt.request.__doc__, messages=[message])
+
+    async def _complete(
+        self,
+        ref: types.PromptReference | types.ResourceTemplateReference,
+        argument: types.CompletionArgument,
+        context: types.CompletionContext | None,
+    ) -> types.Completion:
+        """Values that a prompt's or the template's argument may have, given what is typed of it and the others."""
+        if isinstance(ref, types.PromptReference):
+            if ref.name not in {each.name for each in PROMPTS}:
+                raise MCPError(types.INVALID_PARAMS, f"Unknown prompt {inline(shortened(ref.name))}.")
+        elif str(ref.uri) != TEMPLATE:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown resource template {inline(shortened(str(ref.uri)))}.")
+        kind = COMPLETED.get(argument.name)
+        if kind is None:
+            return types.Completion(values=[], total=0, has_more=False)
+        filled = (context.arguments if context is not None else None) or {}
+        values = await self._run(lambda: self._handle.wait().complete(kind, argument.value, filled))
+        shown = [visible(value) for value in values[:MOST_COMPLETIONS]]  # as answers show it, and accepted like that
+        return types.Completion(values=shown, total=len(values), has_more=len(values) > len(shown))
+
+    async def _run(self, work: Callable[[], T], uri: str = "") -> T:
+        """`work` in a thread, with `LibrarianError`s as protocol errors."""
+        try:
+            return await self._calls.run(work)
+        except LibrarianError as error:
+            data = {"uri": uri} if uri and isinstance(error, NotFound) else None
+            raise MCPError(types.INVALID_PARAMS, wrap_untrusted("error", str(error)), data) from error
+
+
+def _results_app() -> Apps:
+    """The view of results that hosts with MCP Apps show beside a search's text."""
+    apps = Apps()
+    html = Path(__file__).with_name("results_app.html").read_text("utf-8")
+    about = "The results as a list, with the document beside it"
+    apps.add_html_resource(RESULTS_APP, html, name="results", title="Search results", description=about)
+    return apps
+
+
+def chosen_operations(toolsets: Sequence[str]) -> list[Operation]:
+    """The nine tools of every library, then those of `toolsets`. Raises `SetupError` for an unknown toolset."""
+    further = [name for name in TOOLSETS if name != "default"]
+    chosen = ["default", *(further if "all" in toolsets else dict.fromkeys(toolsets))]
+    if unknown := [name for name in chosen if name not in TOOLSETS]:
+        known = ", ".join(["all", *further])
+        raise SetupError(f"No toolset {unknown[0]!r}.", hint=f"Set toolsets (MCP_TOOLSETS) to any of: {known}.")
+    return [operation for name in chosen for operation in TOOLSETS[name]]
+
+
+def with_products(tool: types.Tool, products: Sequence[str]) -> dict[str, Any]:
+    """The input schema, whose `product`, if it has one, is one of these where they are at most `MOST_PRODUCTS`.
+
+    Many long names are listed for the main search only, so that the list of tools stays short.
+    """
+    schema = tool.input_schema
+    names = [visible(name) for name in products]
+    repeated = tool.name != "search_documentation"
+    if (
+        "product" not in schema["properties"]
+        or not 0 < len(names) <= MOST_PRODUCTS
+        or (repeated and sum(map(len, names)) > _REPEATED)
+    ):
+        return schema
+    return {**schema, "properties": {**schema["properties"], "product": {"enum": names}}}
+
+
+def arguments(given: object) -> object:
+    """A tool's arguments, also as some clients write them: an object as text, nothing as an empty list.
+
+    What can't be arguments becomes one that no tool has, of which the caller is told.
+
+    >>> arguments('{"product": "ray"}'), arguments([]), arguments(["ray"])
+    ({'product': 'ray'}, {}, {'arguments': ['ray']})
+    """
+    decoded = given
+    if isinstance(given, str):
+        with contextlib.suppress(ValueError, RecursionError):
+            decoded = json.loads(given)
+    if isinstance(decoded, dict):
+        return decoded
+    return {"arguments": given} if decoded else {}
+
+
+def answered(response: ResponseModel, *, links: bool = True) -> types.CallToolResult:
+    """A response as a tool's result: text, links to what was found, and fields, all without hidden characters."""
+    response = cleaned(response)
+    text = types.TextContent(text=render(response))
+    content: list[Any] = [text, *(links_of(response) if links else ())]
+    return types.CallToolResult(content=content, structured_content=structured(response))
+
+
+def _failed(text: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
+
+
+def links_of(answer: ResponseModel) -> list[types.ResourceLink]:
+    """One link per document found, best first, at most `MOST_LINKS`."""
+    if not isinstance(answer, SearchResponse | EmailSearchResponse):
+        return []
+    found: dict[str, Result] = {}
+    for item in answer.results:
+        found.setdefault(item.uri, item)
+    return [
+        types.ResourceLink(
+            uri=item.uri,
+            name=inline(item.file_path),
+            title=inline(item.title),
+            mime_type=mime_type(item.file_type),
+            annotations=types.Annotations(
+                audience=["user", "assistant"],
+                priority=min(max(item.relevance_score or 0.0, 0.0), 1.0),
+                last_modified=item.last_modified,
+            ),
+        )
+        for item in list(found.values())[:MOST_LINKS]
+    ]
+
+
+def mime_type(file_type: str) -> str:
+    """What a resource read of such a file gives: its text, as Markdown where it is that."""
+    return "text/markdown" if file_type in {".md", ".markdown", ".mkd", ".mdx", ".qmd", ".rmd"} else "text/plain"
+
+
+def read(library: Librarian, uri: str) -> ReadResourceContents:
     """The text of a document, or of the section that the fragment names; marks of answers in it are escaped.
 
     Raises `NotFound` for URIs of another kind and for documents that aren't there.
@@ -61,8 +535,7 @@ def read(library: Librarian, uri: str) -> types.TextResourceContents:
     text = "\n\n".join([answer.content, *remarks(answer)])
     if answer.truncated:
         text += f"\n\n[Truncated. Go on with get_document, {rest_of(answer)}.]"
-    kind = mime_type(os.path.splitext(answer.file_path)[1].lower())
-    return types.TextResourceContents(uri=uri, mime_type=kind, text=escaped(text))
+    return ReadResourceContents(escaped(text), mime_type(os.path.splitext(answer.file_path)[1].lower()))
 
 
 def resource_fingerprint(library: Librarian, uri: str) -> str:
@@ -107,441 +580,6 @@ def no_cursor(cursor: str) -> CallerError:
     )
 
 
-MOST_PRODUCTS = 30  #: that schemas name
-_REPEATED = 150  #: characters of products' names that several tools' schemas repeat
-MOST_LINKS = 10  #: each costs the client some 200 bytes and the server some 9 µs
-
-
-@dataclass(frozen=True, slots=True)
-class ToolAnswer:
-    """Both halves of an answer, without hidden characters; a host may show a model only one of them."""
-
-    text: str
-    structured: dict[str, Any]
-    links: tuple[dict[str, Any], ...] = ()  #: `ResourceLink`s as JSON has them
-    observed: dict[str, Any] = field(default_factory=dict)  #: what `metrics` counts
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """A tool as every transport offers it; `call` is synchronous and raises `LibrarianError`s."""
-
-    name: str
-    title: str
-    description: str
-    input_schema: Mapping[str, object]
-    output_schema: Mapping[str, object] | None
-    call: Callable[[Mapping[str, object]], ToolAnswer] = field(repr=False)
-    read_only: bool = True
-
-
-def build_tools(
-    handle: LibraryHandle, toolsets: Sequence[str] = (), limits: ResultLimits = ResultLimits()
-) -> tuple[Tool, ...]:
-    """The nine tools of every library, then those of `toolsets`. Raises `SetupError` for an unknown toolset."""
-    further = [name for name in TOOLSETS if name != "default"]
-    chosen = ["default", *(further if "all" in toolsets else dict.fromkeys(toolsets))]
-    if unknown := [name for name in chosen if name not in TOOLSETS]:
-        known = ", ".join(["all", *further])
-        raise SetupError(f"No toolset {unknown[0]!r}.", hint=f"Set toolsets (MCP_TOOLSETS) to any of: {known}.")
-    return tuple(_tool(handle, operation, limits) for name in chosen for operation in TOOLSETS[name])
-
-
-def _tool(handle: LibraryHandle, operation: Operation, limits: ResultLimits) -> Tool:
-    def call(arguments: Mapping[str, object]) -> ToolAnswer:
-        response = handle.call(operation.name, arguments)
-        assert isinstance(response, ResponseModel)
-        response = cleaned(response)
-        return ToolAnswer(render(response), structured(response), links_of(response), response.as_fields(OBSERVED))
-
-    return Tool(
-        name=operation.name,
-        title=operation.title,
-        description=operation.description,
-        input_schema=input_schema(operation.request, limits),
-        output_schema=output_schema(operation.response, ON_REQUEST) if operation.response else None,
-        call=call,
-        read_only=operation.read_only,
-    )
-
-
-def links_of(answer: ResponseModel) -> tuple[dict[str, Any], ...]:
-    """One link per document found, best first, at most `MOST_LINKS`."""
-    if not isinstance(answer, SearchResponse | EmailSearchResponse):
-        return ()
-    found: dict[str, Result] = {}
-    for item in answer.results:
-        found.setdefault(item.uri, item)
-    return tuple(
-        {
-            "type": "resource_link",
-            "uri": item.uri,
-            "name": inline(item.file_path),
-            "title": inline(item.title),
-            "mimeType": mime_type(item.file_type),
-            "annotations": {
-                "audience": ["user", "assistant"],
-                "priority": min(max(item.relevance_score or 0.0, 0.0), 1.0),
-                "lastModified": item.last_modified,
-            },
-        }
-        for item in list(found.values())[:MOST_LINKS]
-    )
-
-
-def with_products(tool: Tool, products: Sequence[str]) -> dict[str, Any]:
-    """The input schema, whose `product`, if it has one, is one of these where they are at most `MOST_PRODUCTS`.
-
-    Many long names are listed for the main search only, so that the list of tools stays short.
-    """
-    schema: dict[str, Any] = dict(tool.input_schema)
-    names = [visible(name) for name in products]
-    repeated = tool.name != "search_documentation"
-    if (
-        "product" not in schema["properties"]
-        or not 0 < len(names) <= MOST_PRODUCTS
-        or (repeated and sum(map(len, names)) > _REPEATED)
-    ):
-        return schema
-    return {**schema, "properties": {**schema["properties"], "product": {"enum": names}}}
-
-
-def mime_type(file_type: str) -> str:
-    """What a resource read of such a file gives: its text, as Markdown where it is that."""
-    return "text/markdown" if file_type in {".md", ".markdown", ".mkd", ".mdx", ".qmd", ".rmd"} else "text/plain"
-
-
-@dataclass(eq=False)
-class Connection:
-    """A connection that lasts: `session` is there once a client with handshake is ready for notices."""
-
-    session: ServerSession | None = None
-    uris: set[str] = field(default_factory=set)
-
-
-class Subscriptions:
-    """Resources that someone subscribed to, each with its last fingerprint; counted, for several may watch one."""
-
-    def __init__(self) -> None:
-        self.seen: dict[str, str] = {}
-        self._watchers = Counter[str]()
-
-    def add(self, uri: str, fingerprint: str) -> None:
-        """Add a watcher."""
-        self.seen.setdefault(uri, fingerprint)
-        self._watchers[uri] += 1
-
-    def remove(self, uri: str) -> None:
-        """Remove a watcher, and with the last one the resource."""
-        self._watchers[uri] -= 1
-        if self._watchers[uri] <= 0:
-            del self._watchers[uri]
-            self.seen.pop(uri, None)
-
-    def update(self, uri: str, fingerprint: str) -> bool:
-        """Remember how a resource is now; true where that is new."""
-        changed = uri in self.seen and self.seen[uri] != fingerprint
-        if changed:
-            self.seen[uri] = fingerprint
-        return changed
-
-
-logger = logging.getLogger(__name__)
-T = TypeVar("T")
-Ctx = ServerRequestContext[Any, Any]
-
-_LONG, _SHORT = CacheHint(ttl_ms=300_000, scope="public"), CacheHint(ttl_ms=60_000, scope="private")
-_HINTS = {
-    "prompts/list": _LONG,
-    "resources/templates/list": _LONG,
-    "tools/list": _SHORT,  # it names the library's products
-    "server/discover": _SHORT,  # its instructions do, too
-    "resources/list": _SHORT,
-    "resources/read": _SHORT,
-}
-_RO = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)  # the other hints say nothing of such tools
-_REPEATABLE = types.ToolAnnotations(
-    read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-)
-_HEARTBEAT_S = 1.0
-_LINKS_SINCE = "2025-06-18"  #: clients of older revisions refuse a whole answer for one link in it
-MOST_COMPLETIONS = 100  #: the specification's limit
-
-
-class _Server(Server[Any]):
-    def create_initialization_options(
-        self, notification_options: NotificationOptions | None = None, *given: Any, **named: Any
-    ) -> InitializationOptions:
-        """Whoever names no notices can't carry any: HTTP without sessions has no way back, so nothing to subscribe."""
-        options = super().create_initialization_options(notification_options, *given, **named)
-        if notification_options is None and options.capabilities.resources is not None:
-            options.capabilities.resources.subscribe = False
-        return options
-
-
-class Handlers:
-    """The methods of MCP over one library. The SDK's decorators ignore unknown arguments and list everything."""
-
-    def __init__(
-        self,
-        handle: LibraryHandle,
-        tools: Sequence[Tool],
-        calls: Calls,
-        *,
-        version: str,
-        title: str = "Librarian",
-        heartbeat_s: float = _HEARTBEAT_S,
-        on_call: Callable[[str, str], None] | None = None,
-    ) -> None:
-        self._handle = handle
-        self._tools = {tool.name: tool for tool in tools}
-        self._prompts = {prompt.name: prompt for prompt in PROMPTS}
-        self._calls = calls
-        self._heartbeat_s = heartbeat_s
-        self.observe: Observer | None = None
-        self._on_call = on_call
-        self.bus = InMemorySubscriptionBus()
-        self.watched = Subscriptions()
-        self._listen = ListenHandler(self.bus)
-        self.server: Server[Any] = _Server(
-            "librarian",
-            version=version,
-            title=title,
-            description="Finds the right passage in a folder of documentation and email.",
-            cache_hints=cast(Any, _HINTS),
-            # which headers a call may carry: the SDK would else list all tools, as its answer to `tools/list`, at each
-            get_tool_input_schema=lambda name: self._tools[name].input_schema if name in self._tools else None,
-            on_list_tools=self.list_tools,
-            on_list_resources=self.list_resources,
-            on_list_resource_templates=self.list_templates,
-            on_read_resource=self.read_resource,
-            on_subscribe_resource=self.subscribe,
-            on_unsubscribe_resource=self.unsubscribe,
-            on_subscriptions_listen=self.listen,
-            on_list_prompts=self.list_prompts,
-            on_get_prompt=self.get_prompt,
-            on_completion=self.complete,
-        )
-        self.server.middleware.append(coerce_arguments)
-        self.server.add_request_handler("tools/call", types.CallToolRequestParams, self.call_tool)
-        self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self.initialized)
-
-    # -- tools -------------------------------------------------------------------------------------------------
-
-    async def list_tools(self, _: Ctx, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        """All tools of the enabled toolsets, on one page."""
-        _on_one_page(params)
-        products = await asyncio.to_thread(self._handle.products)
-        return types.ListToolsResult(tools=[_definition(tool, products) for tool in self._tools.values()])
-
-    async def call_tool(self, ctx: Ctx, params: types.CallToolRequestParams) -> dict[str, Any]:
-        """A `CallToolResult` as JSON. Errors that a caller can correct are results, which reach the model."""
-        tool = self._tools.get(params.name)
-        if tool is None:
-            # by their letters `search_docs` is nearest to `search_emails`: all are named
-            there = ", ".join(self._tools)
-            raise MCPError(types.INVALID_PARAMS, f"Unknown tool {inline(shortened(params.name))}. There are: {there}.")
-        if self._on_call is not None:
-            self._on_call(*_caller(ctx))
-        start, outcome, observed = time.perf_counter(), "error", None
-        try:
-            async with self._progress(ctx, tool.title):
-                answer = await self._calls.run(lambda: tool.call(params.arguments or {}))
-            outcome, observed = "ok", answer.observed
-        except LibrarianError as error:
-            outcome = error.code
-            return _result(wrap_untrusted("error", str(error)))
-        except Exception:
-            logger.exception("%s failed", params.name)
-            return _result(
-                f"{params.name} failed: an internal error of Librarian, written to its log. Try again; "
-                "get_index_status shows what works."
-            )
-        finally:
-            if self.observe is not None:
-                seconds = time.perf_counter() - start
-                self.observe(
-                    "call", interface="mcp", operation=tool.name, outcome=outcome, seconds=seconds, answer=observed
-                )
-        links = answer.links if ctx.protocol_version >= _LINKS_SINCE else ()
-        return _result(answer.text, links, answer.structured)
-
-    @contextlib.asynccontextmanager
-    async def _progress(self, ctx: Ctx, title: str) -> AsyncIterator[None]:
-        """While the body runs, tell a caller that asked for progress every so often that work goes on."""
-        start = time.monotonic()
-
-        async def beat() -> None:
-            with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-                while True:
-                    await asyncio.sleep(self._heartbeat_s)
-                    seconds = time.monotonic() - start
-                    # Does nothing where no progress was asked for.
-                    await ctx.session.report_progress(seconds, None, f"{title}: {seconds:.0f} s")
-
-        beating = asyncio.create_task(beat())
-        try:
-            yield
-        finally:
-            beating.cancel()
-
-    # -- resources ---------------------------------------------------------------------------------------------
-
-    async def list_resources(self, _: Ctx, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        """A page of documents, by path."""
-        cursor = params.cursor if params is not None else None
-        page, last = await self._run(lambda: self._handle.wait().resources(path_before(cursor) if cursor else None))
-        listed = [
-            types.Resource(
-                uri=uri,
-                name=inline(path_of(uri)),
-                title=inline(title),
-                mime_type=mime_type(file_type),
-                annotations=types.Annotations(audience=["user", "assistant"], last_modified=last_modified),
-            )
-            for uri, title, file_type, last_modified in page
-        ]
-        return types.ListResourcesResult(resources=listed, next_cursor=cursor_after(last) if last else None)
-
-    async def list_templates(
-        self, _: Ctx, params: types.PaginatedRequestParams | None
-    ) -> types.ListResourceTemplatesResult:
-        """The one template that every document's address follows."""
-        _on_one_page(params)
-        template = types.ResourceTemplate(
-            uri_template=TEMPLATE,
-            name="document",
-            title="A document of the library",
-            description="By file path; a heading's anchor as fragment gives that section.",
-            annotations=types.Annotations(audience=["user", "assistant"]),
-        )
-        return types.ListResourceTemplatesResult(resource_templates=[template])
-
-    async def read_resource(self, _: Ctx, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        """A document or, by the address's fragment, a section of it."""
-        uri = str(params.uri)
-        text = await self._run(lambda: read(self._handle.wait(), uri), uri=uri)
-        return types.ReadResourceResult(contents=[text])
-
-    async def initialized(self, ctx: Ctx, _: types.NotificationParams | None) -> None:
-        """Remember whom to tell of changes."""
-        if isinstance(ctx.lifespan_context, Connection):
-            ctx.lifespan_context.session = ctx.session
-
-    async def subscribe(self, ctx: Ctx, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        """Tell this connection from now on when the resource has changed (protocol revisions up to 2025-11-25).
-
-        HTTP without a session isn't offered subscriptions, for it has no way back. One that is asked for all the same
-        is taken and leads to nothing: the conformance suite asks so, and takes a refusal for a fault.
-        """
-        uri, connection = str(params.uri), ctx.lifespan_context
-        if isinstance(connection, Connection) and uri not in connection.uris:
-            now = await self._fingerprint(uri)
-            if uri not in connection.uris:  # asked twice at once, it is one watcher still
-                self.watched.add(uri, now)
-                connection.uris.add(uri)
-        return types.EmptyResult()
-
-    async def unsubscribe(self, ctx: Ctx, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        """No longer tell this connection of that resource."""
-        if isinstance(ctx.lifespan_context, Connection) and str(params.uri) in ctx.lifespan_context.uris:
-            ctx.lifespan_context.uris.discard(str(params.uri))
-            self.watched.remove(str(params.uri))
-        return types.EmptyResult()
-
-    async def listen(self, ctx: Ctx, params: types.SubscriptionsListenRequestParams) -> types.SubscriptionsListenResult:
-        """Tell of changes on a stream of their own while it is open."""
-        looked_at: list[str] = []
-        try:
-            for uri in params.notifications.resource_subscriptions or ():
-                self.watched.add(uri, await self._fingerprint(uri))
-                looked_at.append(uri)
-            return await self._listen(ctx, params)
-        finally:
-            for uri in looked_at:
-                self.watched.remove(uri)
-
-    async def _fingerprint(self, uri: str) -> str:
-        return await self._calls.run(lambda: resource_fingerprint(self._handle.wait(), uri))
-
-    async def changed(self) -> list[str]:
-        """Watched resources that aren't as they were. None of the calls: what isn't told now is never told."""
-        watched = list(self.watched.seen)
-        library = self._handle.wait
-        now = await asyncio.to_thread(lambda: [resource_fingerprint(library(), uri) for uri in watched])
-        return [uri for uri, fingerprint in zip(watched, now, strict=True) if self.watched.update(uri, fingerprint)]
-
-    def close(self) -> None:
-        """End open `subscriptions/listen` streams in good order."""
-        self._listen.close()
-
-    # -- prompts and completions ---------------------------------------------------------------------------------
-
-    async def list_prompts(self, _: Ctx, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-        """All prompts, on one page."""
-        _on_one_page(params)
-        return types.ListPromptsResult(
-            prompts=[
-                types.Prompt(
-                    name=prompt.name,
-                    title=prompt.title,
-                    description=prompt.request.__doc__,
-                    arguments=[
-                        types.PromptArgument(name=name, description=field.description, required=field.is_required())
-                        for name, field in prompt.request.model_fields.items()
-                    ],
-                )
-                for prompt in self._prompts.values()
-            ]
-        )
-
-    async def get_prompt(self, _: Ctx, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        """A prompt, filled from the library. Raises `MCPError` for an unknown one."""
-        prompt = self._prompts.get(params.name)
-        if prompt is None:
-            there = ", ".join(self._prompts)
-            raise MCPError(
-                types.INVALID_PARAMS, f"Unknown prompt {inline(shortened(params.name))}. There are: {there}."
-            )
-        text = await self._run(lambda: fill(prompt, self._handle.wait(), params.arguments or {}))
-        message = types.PromptMessage(role="user", content=types.TextContent(text=text))
-        return types.GetPromptResult(description=prompt.request.__doc__, messages=[message])
-
-    async def complete(self, _: Ctx, params: types.CompleteRequestParams) -> types.CompleteResult:
-        """Values that a prompt's or the template's argument may have, given what is typed of it and the others."""
-        ref, argument = params.ref, params.argument
-        if isinstance(ref, types.PromptReference):
-            if ref.name not in self._prompts:
-                raise MCPError(types.INVALID_PARAMS, f"Unknown prompt {inline(shortened(ref.name))}.")
-        elif str(ref.uri) != TEMPLATE:
-            raise MCPError(types.INVALID_PARAMS, f"Unknown resource template {inline(shortened(str(ref.uri)))}.")
-        kind = COMPLETED.get(argument.name)
-        if kind is None:
-            return types.CompleteResult(completion=types.Completion(values=[], total=0, has_more=False))
-        filled = (params.context.arguments if params.context is not None else None) or {}
-        values = await self._run(lambda: self._handle.wait().complete(kind, argument.value, filled))
-        shown = [visible(value) for value in values[:MOST_COMPLETIONS]]  # as answers show it, and accepted like that
-        completion = types.Completion(values=shown, total=len(values), has_more=len(values) > len(shown))
-        return types.CompleteResult(completion=completion)
-
-    async def _run(self, work: Callable[[], T], uri: str = "") -> T:
-        """`work` in a thread, with `LibrarianError`s as protocol errors."""
-        try:
-            return await self._calls.run(work)
-        except NotFound as error:
-            raise MCPError(
-                types.INVALID_PARAMS, wrap_untrusted("error", str(error)), {"uri": uri} if uri else None
-            ) from error
-        except LibrarianError as error:
-            raise MCPError(types.INVALID_PARAMS, wrap_untrusted("error", str(error))) from error
-
-
-def _on_one_page(params: types.PaginatedRequestParams | None) -> None:
-    """Raises `MCPError` for a cursor: a list on one page gives none out."""
-    if params is not None and params.cursor:
-        raise MCPError(types.INVALID_PARAMS, inline(str(no_cursor(params.cursor))))
-
-
 def _caller(ctx: Ctx) -> tuple[str, str]:
     """Name and version of the client; without a handshake or an envelope that tells them, its user agent."""
     if (params := ctx.session.client_params) is not None:
@@ -549,22 +587,3 @@ def _caller(ctx: Ctx) -> tuple[str, str]:
     headers = getattr(ctx.request, "headers", {})
     name, _, version = str(headers.get("user-agent", "")).partition("/")
     return name, version
-
-
-def _definition(tool: Tool, products: Sequence[str]) -> types.Tool:
-    return types.Tool(
-        name=tool.name,
-        title=tool.title,
-        description=tool.description,
-        input_schema=with_products(tool, products),
-        output_schema=dict(tool.output_schema) if tool.output_schema is not None else None,
-        annotations=_RO if tool.read_only else _REPEATABLE,
-    )
-
-
-def _result(
-    text: str, links: Sequence[dict[str, Any]] = (), structured: dict[str, Any] | None = None
-) -> dict[str, Any]:
-    content = [{"type": "text", "text": text}, *links]
-    result = {"resultType": "complete", "content": content, "isError": structured is None}
-    return result if structured is None else {**result, "structuredContent": structured}

@@ -28,7 +28,7 @@ from starlette.types import Receive, Scope, Send
 from ..schemas import ResultLimits
 from ..text.sanitizing import visible
 from .library_handle import MESSAGES, Calls, LibraryHandle
-from .mcp import Connection, Handlers, build_tools
+from .mcp import Connection, LibraryServer
 from .request_sanitizing import RequestSanitizer, replace_lone_surrogates, without_id
 from .rest import error_response
 from .security import HEADERS
@@ -145,7 +145,7 @@ logger = logging.getLogger(__name__)
 LONGEST_LINE = 4 * 1024 * 1024  #: bytes; the SDK's limit for a request over HTTP
 
 
-class McpServer(Handlers):
+class McpServer(LibraryServer):
     """All of MCP for one process. Use it inside `async with server.run():`, once.
 
     `most_streams` limits open `/sse` streams. `on_call` gets name and version of the client that calls a tool.
@@ -164,10 +164,16 @@ class McpServer(Handlers):
         heartbeat_s: float = 1.0,
         on_call: Callable[[str, str], None] | None = None,
     ) -> None:
-        handle, self.calls, self._own_calls = LibraryHandle.of(library), calls or Calls(), calls is None
-        tools = build_tools(handle, toolsets, limits)
+        self.calls, self._own_calls = calls or Calls(), calls is None
         super().__init__(
-            handle, tools, self.calls, version=version, title=title, heartbeat_s=heartbeat_s, on_call=on_call
+            LibraryHandle.of(library),
+            self.calls,
+            toolsets=toolsets,
+            limits=limits,
+            version=version,
+            title=title,
+            heartbeat_s=heartbeat_s,
+            on_call=on_call,
         )
         self.most_streams = most_streams
         self.streams = 0
@@ -184,7 +190,7 @@ class McpServer(Handlers):
     # -- life --------------------------------------------------------------------------------------------------
 
     @contextlib.asynccontextmanager
-    async def run(self) -> AsyncIterator[None]:
+    async def run(self) -> AsyncIterator[None]:  # type: ignore[override]
         """Serve requests, and tell clients about new generations, while the body runs."""
         loop, changed = asyncio.get_running_loop(), asyncio.Event()
 

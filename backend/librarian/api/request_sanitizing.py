@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import replace
-from typing import Any
 
 import anyio
 from mcp import types
-from mcp.server.context import CallNext, ServerRequestContext
-from mcp.shared.exceptions import MCPError
-from pydantic import ValidationError
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
@@ -63,35 +57,6 @@ def without_id(text: bytes) -> dict[str, object] | None:
     return {"jsonrpc": "2.0", "id": None, "error": {"code": types.INVALID_REQUEST, "message": message}}
 
 
-async def coerce_arguments(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
-    """A tool's arguments become an object before the SDK reads them; of a request that it refuses is told why."""
-    if ctx.method == "tools/call" and ctx.params is not None and "arguments" in ctx.params:
-        ctx = replace(ctx, params={**ctx.params, "arguments": arguments(ctx.params["arguments"])})
-    try:
-        return await call_next(ctx)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        place = ".".join(map(str, first["loc"])).removeprefix("params.")
-        raise MCPError(types.INVALID_PARAMS, f"Invalid request parameters: {place}: {first['msg']}.") from error
-
-
-def arguments(given: object) -> object:
-    """A tool's arguments, also as some clients write them: an object as text, nothing as an empty list.
-
-    What can't be arguments becomes one that no tool has, of which the caller is told.
-
-    >>> arguments('{"product": "ray"}'), arguments([]), arguments(["ray"])
-    ({'product': 'ray'}, {}, {'arguments': ['ray']})
-    """
-    decoded = given
-    if isinstance(given, str):
-        with suppress(ValueError, RecursionError):
-            decoded = json.loads(given)
-    if isinstance(decoded, dict):
-        return decoded
-    return {"arguments": given} if decoded else {}
-
-
 class RequestSanitizer:
     """An ASGI application for JSON-RPC messages by POST; `plain` answers those who take no stream, in one piece."""
 
@@ -121,6 +86,8 @@ class RequestSanitizer:
         if (wrong := without_id(body)) is not None:
             await JSONResponse(wrong, 400)(scope, receive, send)
             return
+        if "accept" not in Headers(scope=scope):  # any type then, and JSON is the simplest to read
+            scope = {**scope, "headers": [*scope["headers"], (b"accept", b"application/json")]}
         if self._plain is not None and not _takes_streams(Headers(scope=scope)):
             await _until_disconnect(self._plain, scope, replace_lone_surrogates(body), receive, _json_errors(send))
         else:
@@ -128,7 +95,7 @@ class RequestSanitizer:
 
 
 def _takes_streams(headers: Headers) -> bool:
-    """False for whoever says so; where nothing is said the specification wants both, and the SDK refuses."""
+    """False for a caller that takes JSON alone. Who takes no JSON is refused by the SDK."""
     accepted = {kind.partition(";")[0].strip().lower() for kind in headers.get("accept", "").split(",")}
     return accepted.isdisjoint(_JSON) or not accepted.isdisjoint(_STREAMS)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import platform
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, Info, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.exceptions import HTTPException
@@ -19,6 +20,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
 
+from .. import __version__
 from ..errors import Busy, CallerError, LibrarianError, NotFound, shortened
 from ..models import DRAFT, Observer
 from ..schemas import (
@@ -49,6 +51,9 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry(auto_describe=False)
+        ProcessCollector(registry=self._registry)
+        build = Info("librarian_build", "The running version", registry=self._registry)
+        build.info({"version": __version__, "python": platform.python_version()})
         self._calls = Counter(
             "librarian_calls",
             "Calls by interface, operation and outcome",

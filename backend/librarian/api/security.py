@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
@@ -19,6 +20,8 @@ from ..models import REQUEST, usable_id
 from .rest import error_response
 
 COOKIE = "librarian_access"  #: of the page
+access = logging.getLogger("librarian.access")
+
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _ANY_PORT_REFUSED = frozenset((*LOOPBACK, "::1", "0.0.0.0", "::", "[::]"))
 _OWN_SITES = frozenset(("same-origin", "none"))  #: `none`: the user typed the address or opened a bookmark
@@ -49,13 +52,14 @@ class Rules:
     `hosts` come on top of this machine's names, each with any port unless it names one; `rate_limit` is requests a
     minute and caller, None for no limit, not counting those for `uncounted` paths; `open_paths` need no token and may
     be asked for by pages of other sites, and so may what lies below those that end with `/`. `probes` answer under any
-    host name: orchestrators ask by IP address.
+    host name: orchestrators ask by IP address. `access_log` has each request logged, but for those to uncounted paths.
     """
 
     token: str | None = None
     hosts: Sequence[str] = ()
     cors_origins: Sequence[str] = ()
     rate_limit: int | None = None
+    access_log: bool = True
     max_body: int = MAX_BODY
     body_s: float = BODY_S
     open_paths: Collection[str] = frozenset()
@@ -81,6 +85,11 @@ class RateLimit:
         if len(self._buckets) > _MOST_CALLERS:
             self._buckets.popitem(last=False)
         return max(short, 0) * 60 / self._most
+
+
+def _client(scope: Scope) -> str:
+    """The caller's address; behind a trusted proxy the server has put the one that the proxy names here."""
+    return (scope.get("client") or ("unknown",))[0]
 
 
 class _TooLarge(Exception):
@@ -129,14 +138,15 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
         started = False
+        status, begun = 0, time.perf_counter()
         headers = Headers(scope=scope)
         request = usable_id(headers.get("x-request-id"))
         REQUEST.set(request)
 
         async def guarded_send(message: Message) -> None:
-            nonlocal started
+            nonlocal started, status
             if message["type"] == "http.response.start":
-                started = True
+                started, status = True, message["status"]
                 answered = MutableHeaders(scope=message)
                 answered["x-request-id"] = request
                 for name, value in HEADERS.items():
@@ -145,21 +155,32 @@ class Guard:
 
         trusted = scope.get("state", {}).get("trusted", False)  # by a socket that is for this user alone
         refusal = None if trusted else self._refusal(scope, headers)
+        try:
+            await self._pass_on(refusal, scope, receive, guarded_send, lambda: started)
+        finally:
+            if self._rules.access_log and not trusted and scope["path"] not in self._rules.uncounted:
+                ms = (time.perf_counter() - begun) * 1000
+                access.info("%s %s %s %d %.1f ms", _client(scope), scope["method"], scope["path"], status, ms)
+
+    async def _pass_on(
+        self, refusal: Refusal | None, scope: Scope, receive: Receive, send: Send, started: Callable[[], bool]
+    ) -> None:
+        """Refuse the request, or let the application answer it."""
         if refusal is not None:
-            refusal[-1].update(self._readable(headers.get("origin", "")))
-            await self._refuse(refusal, scope, receive, guarded_send)
+            refusal[-1].update(self._readable(Headers(scope=scope).get("origin", "")))
+            await self._refuse(refusal, scope, receive, send)
             return
         try:
-            await self._app(scope, self._limited(receive), guarded_send)
+            await self._app(scope, self._limited(receive), send)
         except _TooLarge:
-            if not started:
-                await self._refuse(self._too_large(), scope, receive, guarded_send)
+            if not started():
+                await self._refuse(self._too_large(), scope, receive, send)
         except _TooSlow:
-            if not started:
+            if not started():
                 message = f"The request's body didn't arrive within {self._rules.body_s:.0f} s."
                 hint = "Send it without a pause."
                 refused = error_response(408, "too_slow", message, hint, {"connection": "close"})
-                await refused(scope, receive, guarded_send)
+                await refused(scope, receive, send)
 
     async def _refuse(self, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer at once, then let the caller finish what it is sending: many programs read only after that."""
@@ -215,7 +236,7 @@ class Guard:
         """How long this caller has to wait, 0 where it may come in."""
         if self._limit is None or scope["path"] in self._rules.uncounted:
             return 0.0
-        return self._limit.wait_s((scope.get("client") or ("unknown",))[0])
+        return self._limit.wait_s(_client(scope))
 
     def _too_large(self) -> Refusal:
         message = f"The request's body has more than {self._rules.max_body} bytes."

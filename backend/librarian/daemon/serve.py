@@ -297,6 +297,7 @@ class _Process:
             cors_origins=settings.security.cors_origins,
             endpoint=settings.mcp.endpoint,
             rate_limit=settings.security.rate_limit or None,
+            access_log=settings.logging.access,
             version=__version__,
             limits=self._limits,
             mcp_server=mcp_server,
@@ -442,7 +443,8 @@ class _Process:
         from ..api.mcp_transports import protocol
         from .server import WebServer
 
-        server = WebServer(app, http=protocol(AutoHTTPProtocol))
+        proxies = list(self.settings.security.trusted_proxies)
+        server = WebServer(app, http=protocol(AutoHTTPProtocol), forwarded_allow_ips=proxies)
         serving = asyncio.create_task(server.serve(sockets=[self._listener.dup()]))
         serving.add_done_callback(lambda _: self._stop.set())
         if self._failure is None:

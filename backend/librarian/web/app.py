@@ -52,6 +52,7 @@ def build_app(
     cors_origins: Sequence[str] = (),
     endpoint: str = "/mcp",
     rate_limit: int | None = None,
+    access_log: bool = True,
     version: str = "",
     limits: ResultLimits = ResultLimits(),
     mcp_server: McpServer | LazyMcpServer | None = None,
@@ -64,6 +65,7 @@ def build_app(
         cors_origins: web origins that may call besides the page itself; `*` for any.
         endpoint: path of MCP's Streamable HTTP.
         rate_limit: requests a minute and caller; None or 0 for no limit.
+        access_log: whether each request is logged at `info`, without what it asks.
         version: told to clients.
         limits: how many results the settings allow, which schemas say.
         mcp_server: one that other transports share; built here where absent. Must not be running yet.
@@ -125,6 +127,7 @@ def build_app(
         hosts=tuple(hosts),
         cors_origins=tuple(cors_origins),
         rate_limit=rate_limit or None,
+        access_log=access_log,
         open_paths=OPEN_PATHS,
         uncounted=(*HEALTH, READY),
         probes=(*HEALTH, READY),

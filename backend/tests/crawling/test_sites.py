@@ -21,8 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from librarian.api.mcp import build_tools
-from librarian.api.model_text import render
+from librarian.api.model_text import render, structured
 from librarian.cli import main
 from librarian.crawling import digest
 from librarian.crawling import pages as page_files
@@ -34,6 +33,7 @@ from librarian.library import Librarian
 from librarian.models import Deadline, Document, Filters, Query, SearchOutcome, SourceFile
 from librarian.parsing.chunking import StructureChunker
 from librarian.parsing.reader import FileReader
+from librarian.schemas import ResponseModel
 from librarian.storage.catalog import SqliteCatalog
 from librarian.text.analyzer import StandardAnalyzer
 from librarian.web.app import build_app
@@ -384,20 +384,22 @@ def test_an_uncrawled_document_is_listed_and_loaded_too(library: Librarian) -> N
 
 
 def test_the_tools_are_called_as_the_design_names_them(library: Librarian) -> None:
-    tools = {tool.name: tool for tool in build_tools(library, ["sites"])}  # type: ignore[arg-type]
-    found = tools["searchDoc"].call({"query": "rotate tokens", "project": "alpha"})
-    slug = found.structured["results"][0]["slug"]
-    assert f"slug {slug}" in found.text
-    loaded = tools["loadDoc"].call({"slug": slug})
-    assert loaded.text.startswith(
+    def call(tool: str, **given: object) -> tuple[str, dict[str, Any]]:
+        response = library.call(tool, given)
+        assert isinstance(response, ResponseModel)
+        return render(response), structured(response)
+
+    slug = call("searchDoc", query="rotate tokens", project="alpha")[1]["results"][0]["slug"]
+    assert f"slug {slug}" in call("searchDoc", query="rotate tokens", project="alpha")[0]
+    loaded, _ = call("loadDoc", slug=slug)
+    assert loaded.startswith(
         "<documents>\n# Tokens\n\n**Category:** Guides\n**Sources:** [https://alpha.example.org/tokens]"
     )
-    assert "### More about tokens" in loaded.text
-    many = tools["loadDoc"].call({"slug": [slug, "beta-setup-install"], "include_sections": False})
-    assert len(many.structured["documents"]) == 2
-    listed = tools["listDoc"].call({})
-    assert listed.structured["total_documents"] == 6
-    assert "## Guides/Deep (1)" in listed.text
+    assert "### More about tokens" in loaded
+    assert len(call("loadDoc", slug=[slug, "beta-setup-install"], include_sections=False)[1]["documents"]) == 2
+    listed, fields = call("listDoc")
+    assert fields["total_documents"] == 6
+    assert "## Guides/Deep (1)" in listed
 
 
 @given(st.lists(st.text("aB/. -é", min_size=1, max_size=8).map(lambda name: f"p/{name}.md"), unique=True, max_size=12))

@@ -125,7 +125,7 @@ def test_a_document_that_is_read_is_marked_stale_or_told_as_gone(library: Librar
     read = library.get_document("app/en/tokens.md")
     assert (read.stale, "Twice" in read.content) == (True, False)
     assert "The file has changed since it was read" in render(read)
-    assert "The file has changed" in resource(library, "librarian://docs/app/en/tokens.md").text
+    assert "The file has changed" in str(resource(library, "librarian://docs/app/en/tokens.md").content)
     page.unlink()
     with pytest.raises(NotFound, match=r"deleted or moved since it was indexed.* same text is in 'app/copy/tokens.md'"):
         library.get_document("app/en/tokens.md")

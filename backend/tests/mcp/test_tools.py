@@ -7,16 +7,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import jsonschema
 import pytest
+from mcp import types
 
 from librarian import schemas
-from librarian.api.library_handle import LibraryHandle
-from librarian.api.mcp import build_tools, links_of, with_products
+from librarian.api.library_handle import Calls, LibraryHandle
+from librarian.api.mcp import LibraryServer, answered, links_of, with_products
 from librarian.api.model_text import ON_REQUEST, render, structured
 from librarian.errors import SetupError
 from librarian.models import Attachment, Progress
@@ -24,6 +27,14 @@ from librarian.schemas import TOOLSETS, ResultLimits, output_schema
 from tests.api.fake_library import FakeLibrary, result, search_answer
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "mcp_tools.json"
+
+
+def tools(
+    toolsets: Sequence[str] = (), limits: ResultLimits = ResultLimits(), library: FakeLibrary | None = None
+) -> list[types.Tool]:
+    """The list of tools, without a library whose products would stand in it."""
+    handle = LibraryHandle.of(library) if library else LibraryHandle()
+    return asyncio.run(LibraryServer(handle, Calls(), toolsets=toolsets, limits=limits).list_tools())
 
 
 def listed() -> list[dict[str, Any]]:
@@ -34,9 +45,9 @@ def listed() -> list[dict[str, Any]]:
             "description": tool.description,
             "inputSchema": tool.input_schema,
             "outputSchema": tool.output_schema,
-            "readOnly": tool.read_only,
+            "readOnly": tool.annotations is not None and tool.annotations.read_only_hint,
         }
-        for tool in build_tools(LibraryHandle.of(FakeLibrary()))
+        for tool in tools()
     ]
 
 
@@ -58,15 +69,20 @@ def test_the_tools_fit_their_budgets() -> None:
     assert size(listed()) < 20_000
 
 
-@pytest.mark.parametrize(("count", "enumerated"), [(1, 3), (12, 3), (30, 1), (31, 0)])
+@pytest.mark.parametrize(("count", "enumerated"), [(1, 3), (6, 3), (30, 1), (31, 0)])
 def test_schemas_name_up_to_thirty_products_and_stay_small(count: int, enumerated: int) -> None:
     names = [f"product-{number:02}" for number in range(count)]
-    schemas_of = {tool.name: with_products(tool, names) for tool in build_tools(LibraryHandle.of(FakeLibrary()))}
+    schemas_of = {tool.name: with_products(tool, names) for tool in tools()}
     named = [schema["properties"]["product"] for schema in schemas_of.values() if "product" in schema["properties"]]
     assert [one.get("enum") for one in named].count(names) == enumerated
     assert not enumerated or schemas_of["search_documentation"]["properties"]["product"] == {"enum": names}
-    tools = [{**tool, "inputSchema": schemas_of[tool["name"]], "outputSchema": None} for tool in listed()]
-    assert size(tools) < 8_000
+    sent = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools()]
+    assert size([{**tool, "inputSchema": schemas_of[tool["name"]], "outputSchema": {}} for tool in sent]) <= 8 * 1024
+
+
+def test_schemas_name_the_products_of_the_library() -> None:
+    (search, *_) = tools(library=FakeLibrary())
+    assert search.input_schema["properties"]["product"] == {"enum": ["prom", "ray"]}
 
 
 def _nodes(node: object) -> list[dict[str, Any]]:
@@ -309,25 +325,25 @@ def test_links_are_one_for_each_place_and_at_most_ten() -> None:
     hits = [result(rank, f"ray/core/{rank}.md", relevance_score=1.2) for rank in range(1, 15)]
     links = links_of(search_answer([*hits, hits[0]]))
     assert len(links) == 10
-    assert [link["name"] for link in links] == [f"ray/core/{rank}.md" for rank in range(1, 11)]
-    assert {link["annotations"]["priority"] for link in links} == {1.0}
-    assert links_of(FakeLibrary().list_products()) == ()
+    assert [link.name for link in links] == [f"ray/core/{rank}.md" for rank in range(1, 11)]
+    assert {link.annotations and link.annotations.priority for link in links} == {1.0}
+    assert links_of(FakeLibrary().list_products()) == []
 
 
 def test_a_toolset_comes_after_the_nine_and_an_unknown_one_is_refused() -> None:
     default = [operation.name for operation in TOOLSETS["default"]]
     for chosen, further in ((["rag"], 1), (["all"], 5), (["rag", "rag"], 1), (["sites", "registry"], 4)):
-        names = [tool.name for tool in build_tools(LibraryHandle.of(FakeLibrary()), chosen)]
+        names = [tool.name for tool in tools(chosen)]
         assert names[: len(default)] == default
         assert len(names) == len(default) + further
     with pytest.raises(SetupError, match=r"No toolset 'moar'.*MCP_TOOLSETS.*rag"):
-        build_tools(LibraryHandle.of(FakeLibrary()), ["moar"])
+        tools(["moar"])
 
 
 def test_schemas_say_how_many_results_the_settings_allow() -> None:
     told = {
         (tool.name, name): (schema["minimum"], schema["maximum"], schema["default"])
-        for tool in build_tools(LibraryHandle.of(FakeLibrary()), ["all"], ResultLimits(default=2, maximum=4))
+        for tool in tools(["all"], ResultLimits(default=2, maximum=4))
         for name, schema in cast(dict[str, dict[str, int]], tool.input_schema["properties"]).items()
         if name in ("max_results", "match_count", "limit")
     }
@@ -340,8 +356,9 @@ def test_schemas_say_how_many_results_the_settings_allow() -> None:
     }
 
 
-def test_every_tool_gives_its_models_fields() -> None:
-    tool = build_tools(LibraryHandle.of(FakeLibrary()))[4]
-    answer = tool.call({})
-    assert answer.structured == FakeLibrary().list_products().as_fields()
-    assert "ray: 2 documents" in answer.text
+def test_an_answer_gives_its_models_fields() -> None:
+    response = FakeLibrary().list_products()
+    answer = answered(response)
+    assert answer.structured_content == response.as_fields()
+    assert isinstance(answer.content[0], types.TextContent)
+    assert "ray: 2 documents" in answer.content[0].text

@@ -452,11 +452,13 @@ def asked_in(url: str, revision: str, params: dict[str, Any]) -> dict[str, Any]:
     return cast("dict[str, Any]", httpx.post(f"{url}/mcp", headers=headers, json=asked).json())
 
 
-@pytest.mark.parametrize("accept", ["application/json", "application/json;q=0.9, application/*"])
+@pytest.mark.parametrize("accept", ["application/json", "application/json;q=0.9, application/*", None])
 @pytest.mark.parametrize("revision", [None, "2025-11-25", "2026-07-28"])
-def test_whoever_takes_no_stream_is_answered_in_one_piece(url: str, accept: str, revision: str | None) -> None:
+def test_whoever_takes_no_stream_is_answered_in_one_piece(url: str, accept: str | None, revision: str | None) -> None:
     params: dict[str, object] = {"name": "list_products", "arguments": {}}
-    headers = {**HEADERS, "accept": accept}
+    headers = {name: value for name, value in HEADERS.items() if name != "accept"}
+    if accept is not None:
+        headers["accept"] = accept
     if revision is not None:
         headers["mcp-protocol-version"] = revision
     if revision == "2026-07-28":
@@ -465,10 +467,42 @@ def test_whoever_takes_no_stream_is_answered_in_one_piece(url: str, accept: str,
         params["_meta"] = {f"{key}protocolVersion": revision, f"{key}clientInfo": about, f"{key}clientCapabilities": {}}
         headers |= {"mcp-method": "tools/call", "mcp-name": "list_products"}
     asked = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
-    answer = httpx.post(f"{url}/mcp", headers=headers, json=asked)
+    with httpx.Client() as client:
+        del client.headers["accept"]
+        answer = client.post(f"{url}/mcp", headers=headers, json=asked)
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"].startswith("application/json")
     assert answer.json()["result"]["structuredContent"]["total"] == 2
+
+
+def test_arguments_that_clients_add_are_ignored_with_a_note(place: tuple[str, str]) -> None:
+    async def body() -> None:
+        async with asking(place, FakeLibrary()) as client:
+
+            async def notes(name: str, **given: object) -> list[str]:
+                result = await client.call_tool(name, given)
+                texts = [block.text for block in result.content if isinstance(block, types.TextContent)]
+                return [*(["failed"] if result.is_error else []), *texts[1:]]
+
+            added = {"sessionId": "7", "action": "sendMessage", "chatInput": "?", "tool": "x", "toolCallId": "y"}
+            (note,) = await notes("search_documentation", query="tokens", **added)
+            assert note.startswith("Note: search_documentation ignored 'sessionId'")
+            assert await notes("list_products", anything=1) == ["Note: list_products ignored 'anything'."]
+            assert await notes("search_documentation", query="tokens") == []
+            assert await notes("search_documentation", query="tokens", session="7") == ["failed"]
+
+    run(body())
+
+
+def test_answers_that_name_what_the_library_holds_are_private(url: str) -> None:
+    key = "io.modelcontextprotocol/"
+    about = {f"{key}protocolVersion": "2026-07-28", f"{key}clientInfo": {"name": "script", "version": "1"}}
+    for method in ("server/discover", "tools/list"):
+        asked = {"jsonrpc": "2.0", "id": 7, "method": method}
+        headers = {**HEADERS, "mcp-protocol-version": "2026-07-28", "mcp-method": method}
+        meta = {"_meta": {**about, f"{key}clientCapabilities": {}}}
+        result = httpx.post(f"{url}/mcp", headers=headers, json={**asked, "params": meta}).json()["result"]
+        assert (result["cacheScope"], result["ttlMs"]) == ("private", 60_000)
 
 
 def test_what_headers_a_call_may_carry_is_known_without_a_list_of_all_tools() -> None:

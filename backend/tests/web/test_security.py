@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import logging
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -300,6 +301,25 @@ def test_a_caller_over_the_rate_is_told_when_to_come_back() -> None:
     assert codes == [200, 200, 200, 429]
     assert int(answer.headers["retry-after"]) >= 1
     assert alive == [200, 200]  # a supervisor must hear that the server lives, however often it asks
+
+
+def test_behind_a_trusted_proxy_each_client_has_its_own_rate() -> None:
+    def codes(url: str, client: str) -> list[int]:
+        return [ask(url, "/api/products", **{"x-forwarded-for": client}).status_code for _ in range(3)]
+
+    with served(build_app(FakeLibrary(), rate_limit=2)) as url:
+        assert [codes(url, client) for client in ("192.0.2.1", "192.0.2.2")] == [[200, 200, 429]] * 2
+
+
+@pytest.mark.parametrize("logged", [True, False])
+def test_requests_are_logged_without_what_they_ask(logged: bool, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "librarian.access")
+    with served(build_app(FakeLibrary(), access_log=logged)) as url:
+        ask(url, "/api/search?q=secret", **{"x-forwarded-for": "192.0.2.1"})
+        ask(url, "/health")
+    lines = [record.getMessage() for record in caplog.records if record.name == "librarian.access"]
+    assert len(lines) == logged
+    assert all(line.startswith("192.0.2.1 GET /api/search 200 ") and "secret" not in line for line in lines)
 
 
 def test_a_page_that_may_call_can_read_why_it_is_refused() -> None:
