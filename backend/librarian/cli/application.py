@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import os
@@ -244,9 +245,10 @@ def _confirmed(target: Target, error: LibrarianError) -> Path:
         raise error
     folder = working_directory()
     question = f"No library is configured here. Index the documents in {visible(str(folder))}?"
-    if not typer.confirm(question, err=True):
-        raise error
-    return folder
+    with contextlib.suppress(typer.Abort):  # Ctrl-C, or the end of the input
+        if typer.confirm(question, err=True):
+            return folder
+    raise error
 
 
 def _print_version(wanted: bool) -> None:

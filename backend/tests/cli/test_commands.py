@@ -835,7 +835,7 @@ def test_suggestions_are_in_the_words_of_the_command_line(keeper: Keeper, capsys
     assert "   Ask with --all.\n   Drop --product: 3.\n" in out
 
 
-@pytest.mark.parametrize(("typed", "code"), [("y", 0), ("n", 78)])
+@pytest.mark.parametrize(("typed", "code"), [("y\n", 0), ("n\n", 78), ("", 78)])
 def test_a_question_is_asked_before_an_unconfigured_folder_is_indexed(
     typed: str,
     code: int,
@@ -849,13 +849,13 @@ def test_a_question_is_asked_before_an_unconfigured_folder_is_indexed(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path / "docs")
     assert run("search", "lent") == 78, "nobody can be asked"
-    monkeypatch.setattr(sys, "stdin", Terminal(f"{typed}\n"))
+    monkeypatch.setattr(sys, "stdin", Terminal(typed))
     monkeypatch.setattr(sys, "stderr", Terminal())
     assert run("search", "lent", "--json") == 78, "a program reads the answer"
     assert keeper.calls == []
     assert run("search", "lent") == code
     assert f"Index the documents in {tmp_path / 'docs'}?" in sys.stderr.getvalue()  # type: ignore[attr-defined]
-    assert [call[0].parent for call in keeper.calls] == [tmp_path / "data" / "librarian" / "indexes"] * (typed == "y")
+    assert [call[0].parent for call in keeper.calls] == [tmp_path / "data" / "librarian" / "indexes"] * (typed == "y\n")
 
 
 def test_the_layout_reaches_the_process_that_reads_the_folder(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
