@@ -159,7 +159,10 @@ def require_library(configuration: Configuration, index: Path, cwd: Path, *, nam
     if named or configuration.kind in ("named", "trusted", "user"):
         return
     own = user_config_folder() / NAMES[0]
-    hint = f"Name the folder of documents with --root DIR, or write {own}. {configuration.notice()}".rstrip()
+    example = '{"docs": {"root_path": "DIR"}}'
+    hint = (
+        f"Name the folder of documents with --root DIR, or write {example} to {own}. {configuration.notice()}".rstrip()
+    )
     if configuration.path is None:
         raise NoLibrary("No library is configured.", hint=hint)
     if not _is_inside(cwd, configuration.path.parent) and not index.exists():
