@@ -832,10 +832,12 @@ class HybridSearchEngine:
         if not answer:
             form = QueryForm("", query.hypothetical_answer or "", "caller")
             if not form.hypothetical_answer:
-                if reason := why_no_answer(analyzed, fewest=1):
+                reason = why_no_answer(analyzed, fewest=1)
+                if reason or analyzed.language != "en":
+                    reason = reason or "the templates are English: pass a hypothetical_answer, or set a language model"
                     return Ranking("hyde", (), (), (), "skipped", reason), None
                 query_type = self.router.judge(analyzed).query_type
-                form = QueryForm("", answer_from_template(analyzed.wanted, query_type, analyzed.language), "template")
+                form = QueryForm("", answer_from_template(analyzed.wanted, query_type), "template")
             answer = form.hypothetical_answer
         toward = vector.toward(self._semantic.query(answer, adapted=False), HYDE_QUERY_SHARE)
         return replace(toward.rank("hyde", selection, self._options.depth), ms=since(started)), form

@@ -111,8 +111,11 @@ def test_a_template_speaks_of_the_topic_for_each_kind() -> None:
     assert "what" in answer_from_template("what?", "factual").lower()
 
 
-def test_a_question_in_another_language_is_its_own_template() -> None:
-    assert answer_from_template("Wie sichere ich den Index?", "factual", "de") == "Wie sichere ich den Index?"
+def test_a_question_in_another_language_gets_no_english_template(manual: Library) -> None:
+    found = manual.engine().search(Query("Wie und wann wird der Index gesichert?", mode="hyde"))
+    assert (found.mode, found.retrievers["hyde"].status) == ("hybrid", "skipped")
+    assert "templates are English" in found.retrievers["hyde"].reason
+    assert not found.rewritten
 
 
 def test_parent_context_names_place_outline_and_neighbours(manual: Library) -> None:
