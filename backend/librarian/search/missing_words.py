@@ -11,6 +11,7 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..models import AnalyzedQuery, Selection
 from ..storage.base import KeywordIndex
@@ -87,6 +88,7 @@ class MissingWords:
         self._analyzer = analyzer
         self._lexical = lexical
         self._normalizer = normalizer
+        self._words = lru_cache(16)(self._read_words)
 
     def of(
         self,
@@ -109,7 +111,7 @@ class MissingWords:
         try:
             apart = (typed for typed, intended in corrected if " " in intended)
             found = {typed: "rare" for typed in apart if not self._is_apart(typed, EVERYTHING, languages)}
-            words = self._words(query, languages)
+            words = self._words(query, tuple(languages))
             found |= self._missing(query, words, selection, languages, texts, names)
         except Exception:
             # A keyword index that fails is reported by its retriever; the meaning may answer all the same.
@@ -123,7 +125,7 @@ class MissingWords:
 
     def in_heading(self, query: AnalyzedQuery, languages: Sequence[str], heading: str, language: str) -> bool:
         """Whether a title or heading in that language holds all words of a query."""
-        words = self._words(query, languages or ("",))
+        words = self._words(query, tuple(languages) or ("",))
         if not words or query.excluded or query.excluded_phrases:
             return False
         held = set(self._analyzer.tokens(heading, language))
@@ -131,7 +133,7 @@ class MissingWords:
 
     def held(self, query: AnalyzedQuery, languages: Sequence[str]) -> dict[str, bool]:
         """Words of a query, each with whether the library holds it."""
-        words = self._words(query, languages or ("",))
+        words = self._words(query, tuple(languages) or ("",))
         found = self._lexical.frequencies({token for word in words for token in word.whole})
         return {word.text: not word.whole.isdisjoint(found) for word in words}
 
@@ -168,7 +170,7 @@ class MissingWords:
                 missing.setdefault(word.text[:LONGEST], "aside" if excluded else kind)
         return missing
 
-    def _words(self, query: AnalyzedQuery, languages: Sequence[str]) -> list[_Word]:
+    def _read_words(self, query: AnalyzedQuery, languages: tuple[str, ...]) -> list[_Word]:
         text = query.wanted or query.text
         terms = {*query.terms, *query.identifiers}
         spans: dict[tuple[int, int], set[str]] = {}

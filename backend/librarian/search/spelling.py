@@ -109,7 +109,9 @@ class QueryNormalizer:
         if not query.common and (not complete or OTHERWISE.search(query.wanted)):
             others = self._forms.of(query.wanted, query.language, languages)
         is_sender = senders(asked, columns)
-        text, words = self.corrected(query, languages, texts, lambda word: word.lower() in others or is_sender(word))
+        text, words = self.corrected(
+            query, languages, texts, lambda word: word.lower() in others or is_sender(word), held
+        )
         if words:
             forms = [*(replace(form, search_terms="") for form in forms), QueryForm(text, "", SPELLING)]
             query = self._analyzer.query(text, languages)
@@ -134,15 +136,21 @@ class QueryNormalizer:
     # -- correcting ------------------------------------------------------------------------------------------------
 
     def corrected(
-        self, query: AnalyzedQuery, languages: Sequence[str], texts: Texts, names: Naming = lambda word: False
+        self,
+        query: AnalyzedQuery,
+        languages: Sequence[str],
+        texts: Texts,
+        names: Naming = lambda word: False,
+        held: Collection[str] | None = None,
     ) -> tuple[str, tuple[tuple[str, str], ...]]:
         """The query's text with its misspelt words corrected, and these as typed and as corrected.
 
-        `languages` are the library's, `texts` gives passages by id, `names` tells words that are right.
+        `languages` are the library's, `texts` gives passages by id, `names` tells words that are right, and `held` are
+        the query's terms that occur.
         """
         text, moved = query.text, 0
         words: list[tuple[str, str]] = []
-        missing = set(query.terms).difference(self._lexical.frequencies(query.terms))
+        missing = set(query.terms).difference(self._lexical.frequencies(query.terms) if held is None else held)
         missing.difference_update(query.identifiers, *query.phrases)
         if query.common or not missing:
             return text, ()
