@@ -258,15 +258,6 @@ class LazyMcpServer:
         if self._opened:
             self._opened.end_streams()
 
-    async def serve_lines(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection of JSON lines; closes `writer`."""
-        try:
-            mcp_server = await self.wait()
-        except BaseException:
-            writer.close()
-            raise
-        await mcp_server.serve_lines(reader, writer)
-
     def routes(self, endpoint: str = "/mcp") -> list[BaseRoute]:
         """The server's routes, for a web app."""
         app = _LazyRoutes(self, endpoint)

@@ -1,10 +1,9 @@
-"""The MCP server over one library: stateless Streamable HTTP, the older SSE transport, and JSON lines."""
+"""The MCP server over one library: stateless Streamable HTTP and the older SSE transport."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import time
 from asyncio import TimerHandle, Transport
@@ -13,14 +12,12 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from mcp import types
 from mcp.server.lowlevel import NotificationOptions
 from mcp.server.runner import serve_dual_era_loop
 from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp.shared.message import SessionMessage
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import Receive, Scope, Send
@@ -29,7 +26,7 @@ from ..schemas import ResultLimits
 from ..text.sanitizing import visible
 from .library_handle import MESSAGES, Calls, LibraryHandle
 from .mcp import Connection, LibraryServer
-from .request_sanitizing import RequestSanitizer, replace_lone_surrogates, without_id
+from .request_sanitizing import RequestSanitizer
 from .rest import error_response
 from .security import HEADERS
 
@@ -141,8 +138,6 @@ def protocol(base: type[Any], *, head_s: float = HEAD_S) -> type[Any]:
 
 
 logger = logging.getLogger(__name__)
-
-LONGEST_LINE = 4 * 1024 * 1024  #: bytes; the SDK's limit for a request over HTTP
 
 
 class McpServer(LibraryServer):
@@ -285,49 +280,6 @@ class McpServer(LibraryServer):
         for serving in list(self._streaming):
             serving.cancel()
 
-    async def serve_lines(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection of JSON lines, such as a bridge's, until its client leaves; closes `writer`."""
-        in_send, in_receive = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        out_send, out_receive = anyio.create_memory_object_stream[SessionMessage](0)
-
-        async def incoming() -> None:
-            async with in_send:
-                async for line in lines(reader):
-                    if (wrong := without_id(line)) is not None:
-                        writer.write(json.dumps(wrong).encode() + b"\n")
-                        continue
-                    try:
-                        message = types.jsonrpc_message_adapter.validate_json(
-                            replace_lone_surrogates(line), by_name=False
-                        )
-                    except ValueError:
-                        writer.write(json.dumps(refusal(line)).encode() + b"\n")
-                        continue
-                    with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-                        await in_send.send(SessionMessage(message))
-
-        async def outgoing() -> None:
-            async with out_receive:
-                async for message in out_receive:
-                    text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                    writer.write(text.encode() + b"\n")
-                    await writer.drain()
-
-        try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(incoming)
-                tasks.start_soon(outgoing)
-                await self._serve(in_receive, out_send)
-                tasks.cancel_scope.cancel()
-        except* ConnectionError:
-            logger.debug("A client of the line transport has gone")
-        finally:
-            for stream in (in_send, in_receive, out_send, out_receive):
-                stream.close()
-            writer.close()
-            with contextlib.suppress(ConnectionError):
-                await writer.wait_closed()
-
     async def _serve(self, incoming: Any, outgoing: Any) -> None:
         connection = Connection()
         self._connections.add(connection)
@@ -338,39 +290,6 @@ class McpServer(LibraryServer):
             self._connections.discard(connection)
             for uri in connection.uris:
                 self.watched.remove(uri)
-
-
-async def lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    """Lines without their ends, whatever the reader's own limit; a line over `LONGEST_LINE` ends the stream."""
-    rest = bytearray()
-    while chunk := await reader.read(65536):
-        searched = len(rest)
-        rest += chunk
-        while (end := rest.find(b"\n", searched)) >= 0:
-            line = bytes(rest[:end]).strip()
-            del rest[: end + 1]
-            searched = 0
-            if line:
-                yield line
-        if len(rest) > LONGEST_LINE:
-            logger.warning("A client sent a line of more than %d bytes; its connection is closed", LONGEST_LINE)
-            return
-    if line := bytes(rest).strip():
-        yield line
-
-
-def refusal(line: bytes) -> dict[str, object]:
-    """The JSON-RPC error for a line that is no message: the SDK would drop it, and its sender wait for ever."""
-    code, text, identity = -32700, "Parse error: the line is not JSON.", None
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        pass
-    else:
-        code, text = -32600, "Invalid request: not a JSON-RPC 2.0 message. Send one object on each line."
-        if isinstance(value, dict) and isinstance(value.get("id"), str | int):
-            identity = value["id"]
-    return {"jsonrpc": "2.0", "id": identity, "error": {"code": code, "message": text}}
 
 
 class _SseEndpoint:

@@ -107,8 +107,12 @@ class StdioBridge:
             self._reply(None, -32700, "That isn't a JSON object on one line.")
             return
         ident, method = message.get("id"), message.get("method")
-        if not isinstance(ident, Id | None):
+        notice = isinstance(method, str) and method.startswith("notifications/")
+        if not isinstance(ident, Id | None) or (ident is None and "id" in message and not notice):
             self._reply(None, -32600, "An id must be a string or a whole number.")
+            return
+        if method is None and not {"result", "error"} & message.keys():
+            self._reply(ident, -32600, "That isn't a JSON-RPC message: it has no method.")
             return
         if len(line) > LONGEST_LINE:
             text = f"The message has {len(line):,} bytes; at most {LONGEST_LINE:,} are taken. Send less at once."
@@ -199,7 +203,7 @@ class StdioBridge:
             if exchange.method == "initialize" and "result" in message:
                 self._agree(message["result"])
                 line = _encoded(message)
-            elif message["id"] != exchange.ident:  # as of what the server couldn't understand
+            elif "error" in message and message["id"] != exchange.ident:  # of what the server couldn't understand
                 line = _encoded({**message, "id": exchange.ident})
             if not exchange.cancelled:
                 self._send(line)

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
+import tempfile
 from collections.abc import AsyncIterator, Coroutine
+from pathlib import Path
 from typing import Any
 
 import anyio
 from mcp import Client, types
 from mcp.client.sse import sse_client
 from mcp.shared.message import SessionMessage
+from starlette.applications import Starlette
 
+from librarian import __version__
 from librarian.api.library_handle import LazyMcpServer
-from librarian.api.mcp_transports import McpServer, lines
+from librarian.api.mcp_transports import McpServer
+from librarian.daemon import stdio_bridge
+from librarian.daemon.address import Address
+from librarian.daemon.client import Library
+from librarian.daemon.server import SocketServer
 
 ERAS = ("auto", "legacy")  #: without a handshake (since 2026-07-28) and with one
 WAYS = ("memory", "lines", "http", "sse")
@@ -38,7 +47,7 @@ async def line_client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 
     async def incoming() -> None:
         async with in_send:
-            async for line in lines(reader):
+            async for line in reader:
                 message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
                 with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
                     await in_send.send(SessionMessage(message))
@@ -63,22 +72,29 @@ async def line_client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter
             await writer.wait_closed()
 
 
+def unused(*_: object) -> dict[str, object]:
+    raise AssertionError("nothing is called by its own protocol")
+
+
 @contextlib.asynccontextmanager
 async def line_pair(
     door: McpServer | LazyMcpServer,
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A byte stream whose other end `door` serves, as a relay's; ends when the client closes its side."""
+    """A byte stream at whose other end a stdio bridge passes lines to `door`; ends when the client closes its side."""
     ours, theirs = socket.socketpair()
-    served = await asyncio.open_connection(sock=theirs)
-    task = asyncio.create_task(door.serve_lines(*served))
-    reader, writer = await asyncio.open_connection(sock=ours)
-    try:
-        yield reader, writer
-    finally:
-        writer.close()
-        with contextlib.suppress(ConnectionError):
-            await writer.wait_closed()
-        await task
+    with tempfile.TemporaryDirectory() as name, theirs, theirs.makefile("rb") as source:
+        index, app = Path(name), Starlette(routes=door.routes())
+        address = Address(os.getpid(), __version__, "")
+        async with SocketServer(index, app, address, handle=unused, on_shut_down=lambda: None):
+            bridge = asyncio.create_task(asyncio.to_thread(stdio_bridge.run, Library(index), source, theirs.sendall))
+            reader, writer = await asyncio.open_connection(sock=ours, limit=1 << 24)
+            try:
+                yield reader, writer
+            finally:
+                writer.close()
+                with contextlib.suppress(ConnectionError):
+                    await writer.wait_closed()
+                await bridge
 
 
 @contextlib.asynccontextmanager

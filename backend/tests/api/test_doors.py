@@ -1,8 +1,8 @@
 """One question through every door gives one answer; one mistake, one sentence.
 
-The real desk over a small library without embeddings: Python, MCP in memory, over lines, HTTP and SSE in both protocol
-eras and through a relay's pipes, REST by GET and POST, the command line. Written as JSON, answers are equal byte for
-byte but for their times.
+The real desk over a small library without embeddings: Python, MCP in memory, over HTTP and SSE in both protocol
+eras and through a stdio bridge's pipes, REST by GET and POST, the command line. Written as JSON, answers are equal byte
+for byte but for their times.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def by_command(place: Place, tool: str, given: dict[str, Any]) -> Any:
 
 
 DOORS = {
-    **{f"mcp-{way}-{era}": by_mcp(way, era) for way in WAYS for era in ERAS},
+    **{f"mcp-{way}-{era}": by_mcp(way, era) for way in WAYS if way != "lines" for era in ERAS},
     "mcp-relay": by_relay,
     "rest-get": by_rest("GET"),
     "rest-post": by_rest("POST"),

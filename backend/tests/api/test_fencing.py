@@ -36,7 +36,7 @@ def asked(door: McpServer, tool: str, **given: Any) -> tuple[str, Any]:
     answers: list[tuple[str, Any]] = []
 
     async def body() -> None:
-        async with connected("lines", door) as client:
+        async with connected("memory", door) as client:
             result = await client.call_tool(tool, given)
             block = result.content[0]
             assert isinstance(block, types.TextContent)
@@ -51,7 +51,7 @@ def test_hidden_characters_are_replaced_in_names_of_links_and_resources(door: Mc
     names: list[str] = []
 
     async def body() -> None:
-        async with connected("lines", door) as client:
+        async with connected("memory", door) as client:
             found = await client.call_tool("search_documentation", {"query": "badger", "mode": "keyword"})
             names.extend(block.name for block in found.content if isinstance(block, types.ResourceLink))
             names.extend(item.name for item in (await client.list_resources()).resources if "ger" in item.name)

@@ -27,7 +27,7 @@ from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 
 from librarian.api.library_handle import Calls
 from librarian.api.mcp import cursor_after
-from librarian.api.mcp_transports import McpServer, refusal
+from librarian.api.mcp_transports import McpServer
 from librarian.web.app import build_app
 from tests.api.clients import ERAS, WAYS, connected, line_pair, run
 from tests.api.fake_library import DOCUMENTS, FakeLibrary
@@ -634,24 +634,6 @@ def test_a_client_that_vanishes_in_mid_request_cancels_it() -> None:
             assert await asyncio.to_thread(desk.cancelled.wait, 10)
 
     run(body())
-
-
-def test_a_line_without_end_closes_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("librarian.api.mcp_transports.LONGEST_LINE", 100_000)
-
-    async def body() -> None:
-        door = McpServer(FakeLibrary())
-        async with door.run(), line_pair(door) as (reader, writer):
-            writer.write(b"x" * 200_000)
-            assert await reader.read() == b""
-
-    run(body())
-
-
-def test_what_is_refused_keeps_its_id() -> None:
-    assert refusal(b'{"id": "a"}')["id"] == "a"
-    assert refusal(b"[1]")["id"] is None
-    assert refusal(b"[" * 100_000)["error"] == {"code": -32700, "message": "Parse error: the line is not JSON."}
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
