@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, get_args
 
 import typer
 
 from ..daemon import address
-from ..errors import NOTHING_FOUND, CallerError
+from ..errors import NOTHING_FOUND, CallerError, LibrarianError
 from ..models import Mode
 from . import crawl, index, rendering  # noqa: F401  (they add their commands)
 from .application import ASK, Target, app
@@ -30,10 +31,11 @@ _rank = partial(_option, panel="Ranking")
 def _products(ctx: typer.Context, incomplete: str) -> list[str]:
     """Completes a product's name, if the library's daemon is running."""
     target = Target(ctx.params.get("root"), ctx.params.get("index"), ctx.params.get("config"))
-    if address.read(target.places().index) is None:
-        return []
-    names = [one["name"] for one in target.ask("list_products", timeout=2.0)["products"]]
-    return [name for name in names if name.startswith(incomplete)]
+    with suppress(LibrarianError):  # what is wrong is said when the command runs
+        if address.read(target.places().index) is not None:
+            names = [one["name"] for one in target.ask("list_products", timeout=2.0)["products"]]
+            return [name for name in names if name.startswith(incomplete)]
+    return []
 
 
 @app.command(takes_query=True, example="librarian search 'rolling update' --product kubernetes --why", panel=ASK)

@@ -872,6 +872,14 @@ def test_the_program_says_its_version_and_flags_stand_alone(capsys: pytest.Captu
         assert "<bool>" not in capsys.readouterr().out
 
 
+def completions(words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    monkeypatch.setenv("_LIBRARIAN_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
+    run()
+    return capsys.readouterr().out.split()
+
+
 @pytest.mark.parametrize(
     ("shell_words", "completed"),
     [
@@ -885,12 +893,18 @@ def test_the_program_says_its_version_and_flags_stand_alone(capsys: pytest.Captu
 def test_a_shell_completes(
     shell_words: str, completed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = shell_words.split(" ")
-    monkeypatch.setenv("_LIBRARIAN_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", " ".join(words))
-    monkeypatch.setenv("COMP_CWORD", str(len(words) - 1))
-    run()
-    assert capsys.readouterr().out.split() == completed
+    assert completions(shell_words, monkeypatch, capsys) == completed
+
+
+def test_a_shell_completes_products_while_the_daemon_runs(
+    keeper: Keeper, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "librarian search --product bo"
+    assert completions(words, monkeypatch, capsys) == []
+    monkeypatch.setattr("librarian.daemon.address.read", lambda index: object())
+    assert completions(words, monkeypatch, capsys) == ["books"]
+    keeper.error = SetupError("The index is in use.")
+    assert completions(words, monkeypatch, capsys) == []
 
 
 PROGRESS = [
