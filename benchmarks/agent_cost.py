@@ -358,8 +358,6 @@ def summary(results: Mapping[str, Any]) -> str:
             "",
             f"The text of one search has {size['text_tokens_median']:,.0f} tokens in the median and at most "
             f"{size['text_tokens_max']:,}.",
-            f"The structured half has {size['structured_ratio_median']} times the characters of the text in the median,"
-            f" at most {size['structured_ratio_max']}.",
         ]
     rows += ["", f"Measured on {results['measured']}."]
     return "\n".join(rows)
@@ -438,13 +436,8 @@ def report(
         "sets": sets,
     }
     if first:
-        texts, ratios = [one[0] for one in first], [one[1] for one in first]
-        results["one_search"] = {
-            "text_tokens_median": statistics.median(texts),
-            "text_tokens_max": max(texts),
-            "structured_ratio_median": round(statistics.median(ratios), 2),
-            "structured_ratio_max": round(max(ratios), 2),
-        }
+        texts = [one[0] for one in first]
+        results["one_search"] = {"text_tokens_median": statistics.median(texts), "text_tokens_max": max(texts)}
     print(summary(results))
     print("\nSeconds: " + ", ".join(f"{name} {value:.0f}" for name, value in seconds.items()))
     if given.json:
