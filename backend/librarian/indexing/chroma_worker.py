@@ -97,27 +97,21 @@ class ChildStore:
             pool.close()
 
     def upsert(self, ids: Ids, vectors: Vectors, payloads: Sequence[Mapping[str, object]] | None = None) -> None:
-        """Store rows, replacing those of equal ids."""
         self._call("upsert", ids, vectors, payloads)
 
     def delete(self, ids: Ids) -> None:
-        """Drop rows; unknown ids are no error."""
         self._call("delete", ids)
 
     def search(self, vector: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
-        """Window ids and cosines, best first, of chunks that pass."""
         return cast(tuple[Ids, Vector], self._call("search", vector, limit, selection))
 
     def count(self) -> int:
-        """Rows stored."""
         return int(self._call("count"))
 
     def ids(self) -> Ids:
-        """Every stored id, ascending."""
         return cast(Ids, self._call("ids"))
 
     def clear(self) -> None:
-        """Drop everything."""
         self._call("clear")
 
     def close(self) -> None:

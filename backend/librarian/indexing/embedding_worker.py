@@ -1,24 +1,41 @@
-"""Embeds what a library lacks, with a child process of its own."""
+"""Gives every passage its vectors: windows, then the archive, then the model, then the stores.
+
+Runs behind the text: keyword search doesn't wait for it. Cutting into windows and embedding happen in a child process.
+A window whose vector is in the archive is never embedded again, whichever file it lies in.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TypeVar
 
-from ..embeddings.base import Embedder
-from ..errors import Unavailable
-from ..models import Observer
-from ..storage.base import Catalog, CatalogReader, EmbeddingCache
+import numpy as np
+
+from ..errors import LibrarianError, Unavailable
+from ..models import StoredChunk, Vector, Vectors, Window
+from ..storage.base import Catalog, EmbeddingCache
+from ..text.cross_references import paths_alone
 from ..vector_stores.sync import VectorSync
-from .embedding import Filling, Identity, Rate
-from .refresh import Children
+from .embedding import Answer, Cut, Embed, EmbedderPool, Identify, Identity, Task
+from .workers import PoolClosed
 
 logger = logging.getLogger(__name__)
 
+Row = TypeVar("Row")
+
+_GROUP = 512  # chunks taken from the catalog at once, and sorted by length among themselves
+_CUT_AT_ONCE = 64  # chunks per task that cuts into windows
+_EMBED_AT_ONCE = 32  # windows per task: half a second at 60 a second, so that stopping and news don't wait
+EMBEDDINGS = "embeddings"  #: the part that problems of embedding concern
+BACKOFF_S = (60.0, 3600.0)  #: what failed is tried again after the first, doubling up to the second
+_TIDY_AFTER = 1_000  # windows embedded, until vectors that nothing uses any more are looked for
+_HOPELESS = 3  # so many windows in a row that fail alone: it is the model, not the text
 _MODEL, _KEY = "model", "model_key"
 _PREVIOUS, _PREVIOUS_KEY = "model_previous", "model_previous_key"
-_ALL = (_KEY, _PREVIOUS, _PREVIOUS_KEY, _MODEL)
 
 
 class ModelsInUse:
@@ -30,20 +47,10 @@ class ModelsInUse:
         self._vector_sync = vector_sync
         self._identified = False
 
-    @staticmethod
-    def held(reader: CatalogReader) -> list[str]:
-        """Fingerprints: the model being filled, then the one that answers meanwhile where that is another."""
-        return [model for key in (_MODEL, _PREVIOUS) if (model := reader.meta(key))]
-
-    @staticmethod
-    def facts(reader: CatalogReader) -> dict[str, str]:
-        """What the catalog remembers of the models, by key."""
-        return {key: reader.meta(key) for key in _ALL}
-
     def fingerprints(self) -> list[str]:
         """The models whose stores are kept: the one being filled, then the one that answers meanwhile."""
         with self._catalog.read() as reader:
-            return self.held(reader)
+            return [model for key in (_MODEL, _PREVIOUS) if (model := reader.meta(key))]
 
     def answering(self) -> str:
         """Fingerprint of the model whose vectors answer; empty where there is none yet."""
@@ -58,8 +65,7 @@ class ModelsInUse:
 
     def changed(self) -> bool:
         """Whether another model is wanted than was last filled."""
-        held = self._held()
-        return bool(held[_MODEL]) and held[_KEY] != self._key
+        return bool(self._meta(_MODEL)) and self._meta(_KEY) != self._key
 
     def current(
         self, identify: Callable[[], Identity], writing: AbstractContextManager[object], pending: Callable[[str], bool]
@@ -109,28 +115,28 @@ class ModelsInUse:
     def _use(self) -> None:
         self._vector_sync.use(self.fingerprints())
 
-    def _held(self) -> dict[str, str]:
-        with self._catalog.read() as reader:
-            return self.facts(reader)
-
     def _meta(self, key: str) -> str:
         with self._catalog.read() as reader:
             return reader.meta(key)
 
 
-EMBEDDINGS = "embeddings"  #: the part that problems of embedding concern
-_TIDY_AFTER = 1_000  # windows embedded, until vectors that nothing uses any more are looked for
-BACKOFF_S = (60.0, 3600.0)  #: what failed is tried again after the first, doubling up to the second
+@dataclass(slots=True)
+class Rate:
+    """Progress of one filling."""
+
+    done: int = 0
+    total: int = 0
+    per_s: float = 0.0
+    elapsed_s: float = 0.0
 
 
 class VectorWork:
-    """Embeds what is pending.
+    """Embeds what a model lacks. One filling at a time.
 
     Args:
-        embedder: builds the model inside a child; None where nothing is embedded.
-        problems: what doesn't work, by part; those of embedding are kept here.
+        pool: the children that embed, which are the caller's to close; None where nothing is embedded.
+        errors: what doesn't work, by part; that of embedding is kept here.
         writing: is held while the catalog and the stores are written.
-        observe: hears what was embedded.
         wanted: ids of documents whose passages are embedded first.
     """
 
@@ -140,13 +146,11 @@ class VectorWork:
         archive: EmbeddingCache,
         vector_sync: VectorSync,
         models: ModelsInUse,
-        embedder: Callable[[], Embedder] | None,
+        pool: Callable[[], EmbedderPool] | None,
         *,
-        children: Children,
         errors: dict[str, str],
         writing: AbstractContextManager[object],
         fault: Callable[[str], None],
-        observe: Observer,
         progress: Callable[[Rate], None],
         wanted: Callable[[], Sequence[int]],
     ) -> None:
@@ -154,27 +158,27 @@ class VectorWork:
         self._archive = archive
         self._vector_sync = vector_sync
         self._models = models
-        self._embedder = embedder
-        self._children = children
+        self._pool = pool
         self._errors = errors
         self._writing = writing
         self._fault = fault
-        self._observe = observe
         self._progress = progress
         self._wanted = wanted
-        self.unfit: dict[int, str] = {}  #: chunk id → why it can't be embedded
+        self._unfit: dict[int, str] = {}  # chunk id → why it can't be embedded; those are left alone
         self._untidy: dict[str, int] = {}  # model → windows embedded since unused ones were last dropped
-        self.elsewhere = False  #: other processes hold passages, which they may leave behind
+        self._started = 0.0
+        self._rate = Rate()
+        self._embedded = 0  # windows of this filling that were really embedded, not found in the archive
 
     def fill(self, wait: Callable[[], bool], stopped: Callable[[], bool]) -> tuple[int, bool]:
         """(passages done, whether all that can be embedded is). Raises `Unavailable` where that fails.
 
         `wait` blocks while something more urgent goes on, and says whether to go on at all.
         """
-        if (embedder := self._embedder) is None:
+        if self._pool is None:
             return 0, True
         try:
-            return self._fill(embedder, wait, stopped)
+            return self._fill(wait, stopped)
         except Unavailable as error:
             if stopped():
                 return 0, False
@@ -183,48 +187,180 @@ class VectorWork:
 
     def retry(self) -> None:
         """Forget what failed: all is tried again."""
-        self.unfit.clear()
+        self._unfit.clear()
 
-    def _fill(
-        self, embedder: Callable[[], Embedder], wait: Callable[[], bool], stopped: Callable[[], bool]
-    ) -> tuple[int, bool]:
-        filling = Filling(
-            self._catalog,
-            self._archive,
-            self._vector_sync,
-            lambda: self._children.embedding(embedder),
-            writing=self._writing,
-            fault=self._fault,
-            wait=wait,
-            wanted=self._wanted,
-            progress=self._progress,
-            unfit=self.unfit,
-        )
+    def _fill(self, wait: Callable[[], bool], stopped: Callable[[], bool]) -> tuple[int, bool]:
         model = self._models.current(
-            filling.identify, self._writing, lambda stored: bool(self._catalog.pending_chunks(stored, 1))
+            self._identify, self._writing, lambda stored: bool(self._catalog.pending_chunks(stored, 1))
         )
-        done = filling.run(model)
+        done = self._run(model, wait)
         if stopped():
             return done, False
-        left = set(self._catalog.pending_chunks(model, len(self.unfit) + 1)) - self.unfit.keys()
-        if not left:
+        if not set(self._catalog.pending_chunks(model, len(self._unfit) + 1)) - self._unfit.keys():
             with self._writing:
                 self._models.drop_previous()
         if done:
-            self._observe("embedded", chunks=done, windows=filling.embedded)
-            self._tidy(model, filling.embedded)
-        self.elsewhere = bool(left)
+            self._tidy(model)
         self._errors.pop(EMBEDDINGS, None)
-        if reasons := list(self.unfit.values()):
+        if reasons := list(self._unfit.values()):
             self._errors[EMBEDDINGS] = (
                 f"{len(reasons):,} passages can't be embedded ({reasons[0]}); keyword search finds them."
             )
         return done, True
 
-    def _tidy(self, model: str, embedded: int) -> None:
+    def _tidy(self, model: str) -> None:
         """Now and then drop vectors of texts that are no more, so that changes don't fill the disk."""
-        self._untidy[model] = self._untidy.get(model, 0) + embedded
+        self._untidy[model] = self._untidy.get(model, 0) + self._embedded
         if self._untidy[model] >= _TIDY_AFTER:
             with self._writing:
                 self._archive.prune(model, self._vector_sync.hashes(model))
             self._untidy[model] = 0
+
+    def _identify(self) -> Identity:
+        """The model that the children hold. Raises `Unavailable` where it can't be loaded."""
+        answer: Answer | BaseException
+        try:
+            ((_, answer),) = self._children().map([Identify()])
+        except Exception as error:  # whatever a model's files make its libraries raise
+            if not isinstance(error, LibrarianError | PoolClosed):
+                logger.exception("the model can't be loaded")
+            answer = error
+        if isinstance(answer, Identity):
+            return answer
+        raise _explained(answer)
+
+    def _run(self, model: str, wait: Callable[[], bool]) -> int:
+        """Embed until nothing is pending or `wait` says stop; returns the number of chunks done."""
+        self._started, self._embedded = time.monotonic(), 0
+        with self._catalog.read() as reader:
+            count = reader.count(model)
+        self._rate = Rate(0, max(0, count.chunks - count.embedded_chunks))
+        while wait():
+            wanted, limit = self._wanted(), _GROUP + len(self._unfit)
+            pending = self._fit(self._catalog.pending_of(model, wanted, limit)) if wanted else []
+            pending = pending or self._fit(self._catalog.pending(model, limit))
+            if not pending:
+                break
+            self._group(model, pending, wait)
+        return self._rate.done
+
+    # -- one group -------------------------------------------------------------------------------------------------
+
+    def _fit(self, pending: Sequence[tuple[StoredChunk, str]]) -> Sequence[tuple[StoredChunk, str]]:
+        return [(chunk, prefix) for chunk, prefix in pending if chunk.chunk_id not in self._unfit][:_GROUP]
+
+    def _group(self, model: str, pending: Sequence[tuple[StoredChunk, str]], wait: Callable[[], bool]) -> None:
+        windows: dict[int, list[Window]] = {}
+        for chunk_ids, cut in self._cut(pending):
+            windows.update(zip(chunk_ids, cut, strict=True))
+        texts = {window.hash: window.text for cut in windows.values() for window in cut}
+        vectors = self._archive.get(model, list(texts))
+        waiting = {chunk_id: {window.hash for window in cut} - vectors.keys() for chunk_id, cut in windows.items()}
+        users: dict[str, list[int]] = {}
+        for chunk_id, pending_chunks in waiting.items():
+            for digest in pending_chunks:
+                users.setdefault(digest, []).append(chunk_id)
+        ready = [chunk_id for chunk_id, pending_chunks in waiting.items() if not pending_chunks]
+        self._shelve(model, ready, windows, vectors)
+        missing = sorted(users, key=lambda digest: (-len(texts[digest]), digest))
+        for hashes, matrix in self._embed([(digest, texts[digest]) for digest in missing], users):
+            fresh: dict[str, Vector] = dict(zip(hashes, matrix, strict=True))
+            self._archive.put(model, fresh)
+            self._fault("archive put")
+            self._embedded += len(fresh)
+            vectors.update(fresh)
+            ready = []
+            for digest in hashes:
+                for chunk_id in users[digest]:
+                    waiting[chunk_id].discard(digest)
+                    if not waiting[chunk_id] and chunk_id not in ready:
+                        ready.append(chunk_id)
+            self._shelve(model, ready, windows, vectors)
+            if not wait():
+                return
+
+    def _shelve(
+        self, model: str, chunk_ids: Sequence[int], windows: dict[int, list[Window]], vectors: dict[str, Vector]
+    ) -> None:
+        """Put finished chunks into the stores."""
+        if not chunk_ids:
+            return
+        hashes = {chunk_id: [window.hash for window in windows[chunk_id]] for chunk_id in chunk_ids}
+        with self._writing:
+            self._vector_sync.put(model, hashes, vectors)
+        self._rate.done += len(chunk_ids)
+        self._rate.elapsed_s = max(time.monotonic() - self._started, 1e-3)
+        self._rate.per_s = self._rate.done / self._rate.elapsed_s
+        self._progress(self._rate)
+
+    # -- in the children -------------------------------------------------------------------------------------------
+
+    def _cut(self, pending: Sequence[tuple[StoredChunk, str]]) -> Iterator[tuple[list[int], list[list[Window]]]]:
+        chunks = [(chunk.chunk_id, (prefix, paths_alone(chunk.chunk.text))) for chunk, prefix in pending]
+        for part, answer in self._in_parts(
+            chunks, _CUT_AT_ONCE, lambda part: Cut(part[0][0], tuple(row for _, row in part))
+        ):
+            if isinstance(answer, BaseException):
+                self._unfit[part[0][0]] = str(answer)
+            else:
+                assert isinstance(answer, list)
+                yield [chunk_id for chunk_id, _ in part], answer
+
+    def _embed(
+        self, missing: Sequence[tuple[str, str]], users: dict[str, list[int]]
+    ) -> Iterator[tuple[list[str], Vectors]]:
+        for part, answer in self._in_parts(
+            missing, _EMBED_AT_ONCE, lambda part: Embed(tuple(text for _, text in part))
+        ):
+            if isinstance(answer, BaseException):
+                logger.warning("a passage can't be embedded: %s", answer)
+                self._unfit.update(dict.fromkeys(users[part[0][0]], str(answer)))
+            else:
+                assert isinstance(answer, np.ndarray)
+                yield [digest for digest, _ in part], answer
+
+    def _children(self) -> EmbedderPool:
+        assert self._pool is not None
+        return self._pool()
+
+    def _in_parts(
+        self, rows: Sequence[Row], at_once: int, task_of: Callable[[Sequence[Row]], Task]
+    ) -> Iterator[tuple[Sequence[Row], Answer | BaseException]]:
+        """Answers part by part. A part that fails is done again row by row; only single rows come with an error.
+
+        Raises `Unavailable` where the model or its setting says so, or where single rows keep failing.
+        """
+        tasks = {
+            task_of(part): part for start in range(0, len(rows), at_once) if (part := rows[start : start + at_once])
+        }
+        failed: list[Row] = []
+        for task, answer in self._children().map(tasks):
+            if isinstance(answer, LibrarianError):  # not about the text: a service or a setting that doesn't work
+                raise _explained(answer)
+            if isinstance(answer, BaseException):
+                failed += tasks[task]
+            else:
+                yield tasks[task], answer
+        alone = {task_of([row]): [row] for row in failed}
+        in_a_row: list[tuple[list[Row], BaseException]] = []
+        for task, answer in self._children().map(alone):
+            if isinstance(answer, LibrarianError):  # not about the text: a service or a setting that doesn't work
+                raise _explained(answer)
+            if isinstance(answer, BaseException):
+                in_a_row.append((alone[task], answer))
+                if len(in_a_row) >= _HOPELESS:
+                    raise _explained(answer)
+                continue
+            yield from in_a_row
+            in_a_row.clear()
+            yield alone[task], answer
+        yield from in_a_row
+
+
+def _explained(error: object) -> Unavailable:
+    if isinstance(error, LibrarianError):
+        return error if isinstance(error, Unavailable) else Unavailable(error.message, hint=error.hint)
+    kind = type(error).__name__
+    return Unavailable(
+        f"Embedding fails ({kind}: {error}).", hint="Keyword search goes on; see the log, and `librarian doctor`."
+    )

@@ -26,8 +26,7 @@ from ..vector_stores.base import VectorStore
 from ..vector_stores.sync import VectorSync
 from .changes import MissingFiles, examine_folder, is_moved
 from .emails import ErrorLog, log_report
-from .embedding import Rate
-from .embedding_worker import BACKOFF_S, EMBEDDINGS, ModelsInUse, VectorWork
+from .embedding_worker import BACKOFF_S, EMBEDDINGS, ModelsInUse, Rate, VectorWork
 from .malloc import give_back
 from .refresh import Children, Refresh, Scope
 from .scanner import IGNORE_FILES, FolderScanner
@@ -133,12 +132,10 @@ class Indexer:
             archive,
             self._vectors_sync,
             self._models,
-            embedder,
-            children=self._children,
+            partial(self._children.embedding, embedder) if embedder is not None else None,
             errors=self._errors,
             writing=self._writing,
             fault=fault,
-            observe=lambda event, **fields: None,
             progress=partial(setattr, self, "_rate"),
             wanted=lambda: self._wanted,
         )

@@ -27,7 +27,7 @@ from ..parsing.base import Reader
 from ..storage.base import Catalog
 from .changes import FolderDiff, compare, deleted_paths
 from .emails import log_left_out
-from .embedding import EmbedderPool, embedder_pool
+from .embedding import EmbedderHands, EmbedderPool
 from .scanner import FolderScanner
 from .workers import WorkerDied, WorkerPool
 from .writer import Batch, as_read
@@ -452,14 +452,16 @@ class Children:
         return limit * max(1.0, source.size / _BYTES_PER_TIMEOUT)  # large files may be archives
 
     def embedding(self, make: Callable[[], Embedder]) -> EmbedderPool:
-        """The process that embeds, with the model that `make` builds there."""
+        """The processes that embed, with the model that `make` builds there; one is usual, since its own threads use
+        the cores."""
         if self._embedding is None:
-            self._embedding = embedder_pool(
-                make,
+            self._embedding = WorkerPool(
+                partial(EmbedderHands, make),
                 self._options.embedding_processes,
                 timeout_s=120.0,
                 memory_mb=4096,
                 nice=self._options.embedding_nice,
+                prefetch=2,
             )
         return self._embedding
 

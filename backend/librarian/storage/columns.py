@@ -145,7 +145,7 @@ class Arrays:
 
 @dataclass(frozen=True)
 class Columns:
-    """`protocols.Columns` over arrays."""
+    """The columns at one generation, and what filters let through."""
 
     generation: int
     shared_products: frozenset[str]

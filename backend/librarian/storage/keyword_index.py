@@ -89,12 +89,12 @@ def _reading(method: Callable[Concatenate[TantivyIndex, P], T]) -> Callable[Conc
 
 
 class TantivyIndex:
-    """`protocols.KeywordIndex` in a folder, or in memory where `path` is None.
+    """A `KeywordIndex` in a folder, or in memory where `path` is None.
 
     `identity` names the catalog that this is a projection of: an index made for another one is emptied when opened.
     Where a selection lets through at least `dense_share` of all entries, search ranks first and filters then: on
     107,308 entries, all of which pass, that takes less than a third of the time.
-    Raises `Damaged` where the folder can't be read: `lexical_schema.discard` it and open again. Where reading fails
+    Raises `Damaged` where the folder can't be read: `keyword_schema.discard` it and open again. Where reading fails
     later, `damage` says so, and the next opening raises `Damaged`.
     """
 
@@ -155,11 +155,9 @@ class TantivyIndex:
                     raise self._given_up(error) from error
 
     def delete(self, doc_ids: Iterable[int]) -> None:
-        """Drop all entries of these documents; visible after `commit`."""
         self._delete("doc", doc_ids)
 
     def delete_chunks(self, chunk_ids: Iterable[int]) -> None:
-        """Drop single entries; visible after `commit`."""
         self._delete("chunk", chunk_ids)
 
     def commit(self, generation: int) -> None:
@@ -180,14 +178,12 @@ class TantivyIndex:
             self._state = state
 
     def clear(self) -> None:
-        """Drop everything, at once."""
         with self._lock:
             self._writing().delete_all_documents()
             self.damage, self._state = "", replace(self._state, format=FORMAT)
             self.commit(0)
 
     def rollback(self) -> None:
-        """Forget what was put and deleted since the last commit."""
         with self._lock:
             if self._writer is not None:
                 self._writer.rollback()
@@ -284,7 +280,6 @@ class TantivyIndex:
 
     @_reading
     def admitted(self, query: AnalyzedQuery, chunk_ids: Ids) -> Ids:
-        """Those of these chunks that hold all quoted phrases of the query and nothing that it excludes, by id."""
         searcher = self._open_searcher()
         if not len(chunk_ids):
             return np.empty(0, dtype=np.int64)
@@ -295,7 +290,6 @@ class TantivyIndex:
 
     @property
     def generation(self) -> int:
-        """Of the last commit; 0 where there was none."""
         return self._state.generation
 
     @_reading
@@ -308,14 +302,12 @@ class TantivyIndex:
 
     @_reading
     def terms(self, prefix: str, limit: int, *, identifiers: bool = False) -> list[str]:
-        """Indexed terms of bodies, or identifiers, that start so, most frequent first."""
         field = "identifiers" if identifiers else "body"
         found = self._open_searcher().terms_with_prefix(field, prefix, limit=limit)
         return [term for term, _ in found]
 
     @_reading
     def count(self) -> int:
-        """How many chunks have an entry."""
         return int(self._open_searcher().num_docs)
 
     @_reading
@@ -326,7 +318,6 @@ class TantivyIndex:
 
     @_reading
     def entry_counts(self) -> dict[int, int]:
-        """Document id → how many entries it has, for reconciling."""
         searcher = self._open_searcher()
         number = int(searcher.num_docs)
         if number == 0:

@@ -1,4 +1,4 @@
-"""What ties documents together by links, as the catalog keeps it: two lists of keys with each document."""
+"""Documents, mails and chunks as rows of the catalog's tables, and back."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def reference_row(document: Document) -> tuple[bytes, bytes]:
 
 
 def moved_reference_row(source: SourceFile, kind: Kind, title: str, structure: bytes) -> tuple[bytes, bytes]:
-    """The same of a stored document at another path; `structure` as in `catalog_rows.text_row`."""
+    """The same of a stored document at another path; `structure` as in `text_row`."""
     openings = json.loads(zlib.decompress(structure))
     return reference_row(
         Document(

@@ -175,7 +175,6 @@ class ChromaStore:
             self._ids = np.union1d(self._ids, ids)
 
     def delete(self, ids: Ids) -> None:
-        """Forget rows; unknown ids are fine."""
         with self._lock:
             deleted = np.intersect1d(np.asarray(ids, dtype=np.int64), self._ids)
             if deleted.size:
@@ -211,7 +210,6 @@ class ChromaStore:
         return int(self._ids.size)
 
     def ids(self) -> Ids:
-        """Every stored id, ascending."""
         return self._ids.copy()
 
     def clear(self) -> None:

@@ -239,12 +239,10 @@ class ExactStore:
         return loaded
 
     def delete(self, ids: Ids) -> None:
-        """Forget rows; unknown ids are fine."""
         with self._writing:
             self._state = self._tidied(_without(self._state, np.unique(np.asarray(ids, dtype=np.int64))))
 
     def search(self, vector: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
-        """Window ids and cosines, best first, ties by id, of windows whose chunk passes."""
         state = self._state
         question = checked_question(vector, self.dimension)
         if limit < 1 or not state.ids.size:
@@ -265,7 +263,6 @@ class ExactStore:
         return int(self._state.ids.size)
 
     def ids(self) -> Ids:
-        """Every stored id, ascending."""
         return self._state.ids.copy()
 
     def clear(self) -> None:

@@ -134,13 +134,11 @@ class PgVectorStore:
         return count
 
     def delete(self, ids: Ids) -> None:
-        """Forget rows; unknown ids are fine."""
         doomed = np.unique(np.asarray(ids, dtype=np.int64)).tolist()
         with self._writing() as connection:
             connection.execute(f"DELETE FROM {self.table} WHERE id = ANY(%s)".encode(), (doomed,))
 
     def search(self, vector: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
-        """Window ids and cosines, best first, ties by id, of windows whose chunk passes."""
         from pgvector import HalfVector
 
         question = checked_question(vector, self.dimension)
@@ -175,7 +173,6 @@ class PgVectorStore:
         return counted
 
     def ids(self) -> Ids:
-        """Every stored id, ascending."""
         with self._reading() as connection:
             rows = connection.execute(f"SELECT id FROM {self.table} ORDER BY id".encode()).fetchall()
         return np.array([row[0] for row in rows], dtype=np.int64)

@@ -114,7 +114,6 @@ class QdrantStore:
                 self._client.upsert(self.collection, points=points, wait=True)
 
     def delete(self, ids: Ids) -> None:
-        """Forget rows; unknown ids are fine."""
         doomed = np.unique(np.asarray(ids, dtype=np.int64))
         for start in range(0, doomed.size, _PAGE):
             selector = self._models.PointIdsList(points=doomed[start : start + _PAGE].tolist())
@@ -150,7 +149,6 @@ class QdrantStore:
             return int(self._client.count(self.collection, exact=True).count)
 
     def ids(self) -> Ids:
-        """Every stored id, ascending."""
         found: list[int] = []
         offset = None
         while True:

@@ -71,7 +71,6 @@ class SqliteVecStore:
             self._ids = np.union1d(self._ids, ids)
 
     def delete(self, ids: Ids) -> None:
-        """Forget rows; unknown ids are fine."""
         doomed = np.unique(np.asarray(ids, dtype=np.int64))
 
         def write(db: Any) -> None:
@@ -83,7 +82,6 @@ class SqliteVecStore:
             self._ids = np.setdiff1d(self._ids, doomed)
 
     def search(self, vector: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
-        """Window ids and cosines, best first, ties by id, of windows whose chunk passes."""
         question = checked_question(vector, self.dimension)
         with self._lock:
             wanted = min(limit, self._ids.size)
@@ -100,7 +98,6 @@ class SqliteVecStore:
         return int(self._ids.size)
 
     def ids(self) -> Ids:
-        """Every stored id, ascending."""
         return self._ids.copy()
 
     def clear(self) -> None:

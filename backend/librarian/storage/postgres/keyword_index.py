@@ -121,8 +121,6 @@ class PostgresKeywordIndex:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def put(self, items: Iterable[tuple[int, int, Document, KeywordEntry]]) -> None:
-        """(chunk id, document id, its document, its entry); visible after `commit`. Adds: what an id held before must
-        be deleted first (in the same commit is fine)."""
         rows = (
             (chunk_id, doc_id, *map(_plain, (entry.title, entry.headings, entry.path, entry.body)), _names(entry))
             for chunk_id, doc_id, _, entry in items
@@ -132,11 +130,9 @@ class PostgresKeywordIndex:
             connection.cursor().executemany(f"{statement} (%s, %s, %s, %s, %s, %s, %s)".encode(), rows)
 
     def delete(self, doc_ids: Iterable[int]) -> None:
-        """Drop all entries of these documents; visible after `commit`."""
         self._delete("doc_id", doc_ids)
 
     def delete_chunks(self, chunk_ids: Iterable[int]) -> None:
-        """Drop single entries; visible after `commit`."""
         self._delete("chunk_id", chunk_ids)
 
     def _delete(self, column: str, ids: Iterable[int]) -> None:
@@ -159,14 +155,12 @@ class PostgresKeywordIndex:
             self.rollback()
 
     def clear(self) -> None:
-        """Drop everything, at once."""
         with self._lock:
             with self._writing() as connection:
                 connection.execute("DELETE FROM entries")
             self.commit(0)
 
     def rollback(self) -> None:
-        """Forget what was put and deleted since the last commit."""
         with self._lock:
             stack, writer, self._open, self._writer = self._open, self._writer, None, None
             if stack is not None and writer is not None:
@@ -225,7 +219,6 @@ class PostgresKeywordIndex:
         return {name: table[:, place].copy() for place, name in enumerate(every) if name in names}
 
     def admitted(self, query: AnalyzedQuery, chunk_ids: Ids) -> Ids:
-        """Those of these chunks that hold all quoted phrases of the query and nothing that it excludes, by id."""
         statement = f"SELECT e.chunk_id FROM entries e WHERE e.chunk_id = ANY(%(chunks)s) AND {_ADMITTED} ORDER BY 1"
         given = {"language": self._language, "demanded": _demands(query), "chunks": np.asarray(chunk_ids).tolist()}
         return np.array([row[0] for row in self._rows(statement, given)], dtype=np.int64)
@@ -234,7 +227,6 @@ class PostgresKeywordIndex:
 
     @property
     def generation(self) -> int:
-        """Of the last commit; 0 where there was none."""
         return int(self._meta("lexical_generation") or 0)
 
     def frequencies(self, terms: Collection[str]) -> dict[str, int]:
@@ -269,7 +261,6 @@ class PostgresKeywordIndex:
         return [row[0] for row in rows]
 
     def count(self) -> int:
-        """How many chunks have an entry."""
         return int(self._rows("SELECT count(*) FROM entries")[0][0])
 
     def dead(self) -> int:
@@ -277,7 +268,6 @@ class PostgresKeywordIndex:
         return 0
 
     def entry_counts(self) -> dict[int, int]:
-        """Document id → how many entries it has, for reconciling."""
         return dict(self._rows("SELECT doc_id, count(*) FROM entries GROUP BY doc_id"))
 
     # -- inside ----------------------------------------------------------------------------------------------------
