@@ -216,7 +216,7 @@ class Refresh:
             if os.path.isdir(path):
                 for item in self.scanner.below(path):
                     found.setdefault(item.file_path, item)
-            elif (item_there := self.scanner.look(path)) is not None:
+            elif os.path.lexists(path) and (item_there := self.scanner.look(path)) is not None:
                 found[item_there.file_path] = item_there
                 doubted.add(item_there.file_path)
         looked_at.update(found)
