@@ -134,7 +134,7 @@ def nearest(word: str, names: Iterable[str], count: int = 3) -> list[str]:
 
 
 def some_of(names: Sequence[str], wanted: str, what: str) -> str:
-    """A sentence with the names that `wanted` may have meant, else the first; few are never told as if they were all.
+    """A sentence with the names that `wanted` may have meant, else the first; some are never listed as if all.
 
     >>> some_of(["Install", "Use"], "Instal", "headings"), some_of(["a", "b"], "zzz", "categories")
     ("Nearest of 2 headings: 'Install'.", "All categories: 'a', 'b'.")

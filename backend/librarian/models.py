@@ -56,7 +56,7 @@ class SourceFile:
 
     @property
     def extension(self) -> str:
-        """The name's ending with its dot, in lower case, by which its format is told; empty where there is none."""
+        """The name's ending with its dot, in lower case, which names its format; empty where there is none."""
         return os.path.splitext(self.file_path)[1].lower()
 
 
@@ -527,7 +527,7 @@ class SearchOutcome:
     routing: Mapping[str, object] | None = None
     rewritten: Mapping[str, object] | None = None
     cache: Literal["exact", "semantic"] | None = None
-    tokens_used: int = 0  #: of the answer as text; 0 where that is still to be told
+    tokens_used: int = 0  #: of the answer as text; 0 where that isn't known yet
     suggestions: tuple[Mapping[str, object], ...] = ()
     weak_hidden: int = 0  #: hits left out because their relevance is below the noise level of the calibration
     found: tuple[int, ...] = ()  #: ids of all documents that `total` counts passages of

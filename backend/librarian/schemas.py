@@ -1143,7 +1143,7 @@ class Operation:
 
     @property
     def description(self) -> str:
-        """What it does, as a model is told."""
+        """What it does, in the words that a model reads."""
         return " ".join((self.request.__doc__ or "").split())
 
 
@@ -1214,7 +1214,7 @@ def validated(model: type[Request], arguments: Mapping[str, object], operation: 
 def caller_error(
     error: ValidationError, model: type[RequestModel], arguments: Mapping[str, object], operation: str
 ) -> CallerError:
-    """What a caller is told of a failed validation: an unknown argument first of all."""
+    """The message for a failed validation: an unknown argument first of all."""
     errors = error.errors(include_url=False)
     first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
     given, kind, names = str(first["loc"][0]), first["type"], list(model.model_fields)
@@ -1259,7 +1259,7 @@ def _plain(value: object) -> object:
 
 
 def unknown_argument(operation: str, name: str, arguments: Mapping[str, object], names: Sequence[str]) -> CallerError:
-    """What a caller is told of an argument that isn't one of `names`: the nearest of them."""
+    """The message for an argument that isn't one of `names`: the nearest of them."""
     if (real := ALIASES.get(name)) in arguments:
         return CallerError(f"{operation} was given {real} twice: {name} and {real}.", hint=f"Pass {real} only.")
     message = f"{operation} has no argument {shortened(name)} (given: {shortened(arguments.get(name))})."

@@ -43,7 +43,7 @@ class Calls:
     """
 
     def __init__(self, threads: int = 4, queue: int = 64, timeout_s: float = 120.0) -> None:
-        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="desk")
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="call")
         self._most = threads + queue
         self._timeout_ms = timeout_s * 1000
         self._lock = threading.Lock()

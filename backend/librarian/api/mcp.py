@@ -378,7 +378,7 @@ class LibraryServer(MCPServer[Any]):
         return await self._calls.run(lambda: resource_fingerprint(self._handle.wait(), uri))
 
     async def changed(self) -> list[str]:
-        """Watched resources that aren't as they were. None of the calls: what isn't told now is never told."""
+        """Watched resources that aren't as they were. None of the calls: what isn't sent now is never sent."""
         watched = list(self.watched.seen)
         library = self._handle.wait
         now = await asyncio.to_thread(lambda: [resource_fingerprint(library(), uri) for uri in watched])
@@ -470,7 +470,7 @@ def with_products(tool: types.Tool, products: Sequence[str]) -> dict[str, Any]:
 def arguments(given: object) -> object:
     """A tool's arguments, also as some clients write them: an object as text, nothing as an empty list.
 
-    What can't be arguments becomes one that no tool has, of which the caller is told.
+    What can't be arguments becomes one that no tool has, which the error names.
 
     >>> arguments('{"product": "ray"}'), arguments([]), arguments(["ray"])
     ({'product': 'ray'}, {}, {'arguments': ['ray']})

@@ -214,7 +214,7 @@ class McpServer(LibraryServer):
         self.server.instructions = visible(await asyncio.to_thread(self._handle.instructions))
 
     async def _announce(self, changed: asyncio.Event) -> None:
-        """After each generation: new instructions, and notices to whoever asked for them."""
+        """After each generation: new instructions, and notices to clients that subscribed."""
         while True:
             await changed.wait()
             changed.clear()
@@ -227,7 +227,7 @@ class McpServer(LibraryServer):
                 for connection in list(self._connections):
                     await self._tell(connection, uris)
             except Exception:
-                logger.exception("Clients could not be told of the new generation")
+                logger.exception("Clients could not be notified of the new generation")
 
     async def _tell(self, connection: Connection, uris: Sequence[str]) -> None:
         if (session := connection.session) is None:

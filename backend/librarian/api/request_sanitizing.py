@@ -101,7 +101,7 @@ def _takes_streams(headers: Headers) -> bool:
 
 
 async def _until_disconnect(app: ASGIApp, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-    """Let `app` answer until whoever asked has gone, which it doesn't look at itself."""
+    """Let `app` answer until the client has disconnected, which it doesn't check itself."""
     async with anyio.create_task_group() as tasks:
 
         async def watch() -> None:

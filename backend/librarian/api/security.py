@@ -117,7 +117,7 @@ class Guard:
     """The middleware that every request passes first."""
 
     def __init__(self, app: ASGIApp, rules: Rules, made: Callable[[Guard], None] = lambda guard: None) -> None:
-        """`made` is told of the new guard: the framework makes it, and only when it begins to serve."""
+        """`made` is called with the new guard: the framework makes it, and only when it begins to serve."""
         self._app = app
         self.follow(rules)
         made(self)
@@ -288,7 +288,7 @@ class Guard:
         if hmac.compare_digest(cookies.get(COOKIE, ""), self._proof()):
             return True
         scheme, _, given = headers.get("authorization", "").partition(" ")
-        # a header's bytes are told as Latin-1, and some programs send a token's characters as UTF-8
+        # a header's bytes are read as Latin-1, and some programs send a token's characters as UTF-8
         spellings = [given.strip().encode(), given.strip().encode("latin-1", "replace")]
         right = sum(hmac.compare_digest(sent, self._rules.token.encode()) for sent in spellings)
         return bool(right) and scheme.lower() == "bearer"

@@ -160,7 +160,7 @@ class Frontier:
         """A site may move its first page to a folder, to https or to www, but not to another site."""
         mine, other = (urlsplit(address).hostname or "" for address in (self._state.root_url, url))
         same = mine.removeprefix("www.") == other.removeprefix("www.")
-        return "" if same else f"another site; crawl {url} if that is meant"
+        return "" if same else f"another site; crawl {url} for that one"
 
     def _read_robots(self, root: str) -> site_maps.Robots:
         """A missing robots.txt allows everything; one that can't be had allows nothing for now (RFC 9309)."""

@@ -184,7 +184,7 @@ def _check_peer(response: httpx.Response) -> None:
     if address and urls.is_private(str(address[0])):
         raise CallerError(
             f"{response.url.host} is {address[0]}, an address that isn't public.",
-            hint="Pass --allow-private if that is meant.",
+            hint="Pass --allow-private to allow it.",
         )
 
 

@@ -193,7 +193,7 @@ def refuse_private(host: str) -> None:
     for address in found:
         if is_private(str(address)):
             what = host if host == address else f"{host}, which is {address},"
-            raise CallerError(f"{what} isn't public.", hint="Pass --allow-private if that is meant.")
+            raise CallerError(f"{what} isn't public.", hint="Pass --allow-private to allow it.")
 
 
 def is_private(address: str) -> bool:

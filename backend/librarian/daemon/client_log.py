@@ -1,4 +1,4 @@
-"""Which programs have really called, and when last: for whoever wonders whether a host is connected.
+"""Which programs have really called, and when last: shows whether a host is connected.
 
 Names and times only, kept in the index folder; what was asked isn't.
 """

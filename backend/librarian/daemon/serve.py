@@ -76,7 +76,7 @@ def _named(settings: Settings) -> list[str]:
     """The options with which a command typed here means the same library: those that it wouldn't find by itself."""
     config, root, index = settings.config_file, settings.docs.root_path, settings.index.path
     options: dict[str, Path | None] = {"--config": config, "--root": root, "--index": index}
-    with contextlib.suppress(SetupError):  # of a file that this server was told not to read
+    with contextlib.suppress(SetupError):  # of a file that this server doesn't read
         found = Settings.load()
         if config is None or config == found.config_file:
             options["--config"] = None
@@ -171,7 +171,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None, as_json: bool = False) -> int:
-    """Keep the index folder and serve until told to stop; `out` hears where. Exit code, or `SetupError` raised."""
+    """Serve until asked to stop; `out` gets the address. Returns the exit code; raises `SetupError`."""
     with private_umask():
         return _serve(settings, http=http, out=out, as_json=as_json)
 
@@ -335,7 +335,7 @@ class _Process:
         self._handle.opened(library)
 
     def _end(self) -> None:
-        """Stop; who has told us may be waiting, so that it ends in time whatever hangs."""
+        """Stop in bounded time, whatever hangs: the caller may be waiting."""
         if self._last is None:
             self._last = threading.Timer(STOP_S, _cut_short, (self.settings.index.path,))
             self._last.daemon = True
@@ -350,7 +350,7 @@ class _Process:
     async def _watch(self, server: SocketServer) -> None:
         """Where the catalog turns out to be damaged or the index folder to be gone, end: opened anew the library is
         made whole from the files. One whose folder is gone is opened anew where it is served alone. Where the address
-        alone is gone, it is told anew."""
+        alone is gone, it is reported again."""
         trusted = time.monotonic() + self._trusted_s
         while not self._stop.is_set():
             with contextlib.suppress(TimeoutError):
@@ -467,7 +467,7 @@ def reload(settings: Settings, app: Any | None, *, begun: Settings) -> Settings:
 
     Wrong settings change nothing: the server goes on with what it has, and the log says why. `app` is the web
     application, None where only the socket is served. What waits for a restart differs from those that the server
-    has `begun` with: it is told each time, and no longer once it is taken back.
+    has `begun` with: it is reported each time, until it is taken back.
     """
     try:
         now = settings.again()

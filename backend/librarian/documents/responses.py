@@ -41,7 +41,7 @@ class Files:
     """The files that answers are held against."""
 
     root: Paths
-    notice: Callable[[Sequence[str]], None]  #: told the paths of what is gone or has changed
+    notice: Callable[[Sequence[str]], None]  #: called with the paths of what is gone or has changed
     root_missing: Callable[[], str]  #: why the root isn't there; empty where it is
 
 
@@ -200,7 +200,7 @@ def result(
 
 
 class Same:
-    """Hits, told from others by identity: a kept answer's are the same tuple each time that it is given."""
+    """Hits, compared by identity: a kept answer's are the same tuple each time that it is given."""
 
     __slots__ = ("hits",)
 

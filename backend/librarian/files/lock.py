@@ -19,7 +19,7 @@ from ..errors import SetupError
 from .owned_folder import claim_index
 
 DAEMON: Final = "daemon.lock"  #: held for as long as a daemon owns the folder
-STARTING: Final = "starting.lock"  #: held by whoever is about to start a daemon, so that ten bridges start only one
+STARTING: Final = "starting.lock"  #: held while a process starts a daemon, so that ten bridges start only one
 _POLL_S: Final = 0.02
 
 

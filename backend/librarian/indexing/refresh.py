@@ -146,7 +146,7 @@ class Refresh:
                     self.catalog.touch(source.file_path, source.size, source.mtime_ns)
         deleted = self._read(diff, known, scope)
         if self.stopping():
-            deleted = []  # what moved can't be told from what is gone
+            deleted = []  # what moved can't be told apart from what is gone
         elif scope.everything or deleted:
             with self.catalog.read() as reader:
                 files = reader.file_count()

@@ -1,5 +1,5 @@
 """What stands around the text of an HTML page, and what its elements are: rules of the usual generators as tables of
-names, and of what is told by its content alone, such as links to the pages before and behind.
+names, and of what its content alone shows, such as links to the pages before and behind.
 """
 
 from __future__ import annotations

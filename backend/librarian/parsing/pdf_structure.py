@@ -364,7 +364,7 @@ def _text(words: Sequence[Word]) -> str:
 
 
 def _code_line(line: Line, edge: float) -> str:
-    """A line of code with its indentation, told by the width of its characters."""
+    """A line of code with its indentation, from the width of its characters."""
     first = line.words[0]
     width = (first.right - first.left) / max(1, len(first.text)) or 1.0
     pieces = [" " * min(80, max(0, round((first.left - edge) / width)))]

@@ -217,7 +217,7 @@ class FileReader:
         title, title_identifiers = analysed(document.title, language)
         path, _ = analysed(_path_words(document.file_path), language)
         attachments: list[str] = []
-        if document.email is not None:  # whoever asks for somebody's mails names whom, and a file by its name
+        if document.email is not None:  # mails are searched by their sender, files by their name
             sender, _ = analysed(_sender_words(document.email.sender), language)
             names, attachments = analysed("\n".join(part.filename for part in document.email.attachments), language)
             path = " ".join(filter(None, (path, sender, names)))

@@ -22,7 +22,7 @@ _ROMAN = {
     1: "i",
 }  # fmt: skip
 _LEVELS = 9
-#: Headings told by their looks.
+#: Headings recognised by their looks.
 _LARGER = 1.12  #: times the size of the text
 _LONGEST = 120  #: characters
 _MAX_SIZES = 3

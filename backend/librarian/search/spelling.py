@@ -1,4 +1,4 @@
-"""Queries as they are searched: misspelt words corrected, flags of commands told from exclusions.
+"""Queries as they are searched: misspelt words corrected, flags of commands told apart from exclusions.
 
 A word is corrected where it occurs nowhere, no dictionary has it, and one edit leads to a word that does occur. Where
 the query's language has no dictionary, nothing tells typos from forms of a word, and nothing is corrected. Quoted words
@@ -172,7 +172,7 @@ class QueryNormalizer:
         return text, tuple(words)
 
     def _intended(self, word: str, languages: Sequence[str], texts: Texts, *, named: bool = False) -> str:
-        """What a word in lower case that occurs nowhere was likely meant as; empty where that can't be told.
+        """What a word in lower case that occurs nowhere was likely meant as; empty where that isn't known.
 
         `named` says that capitals make it a name, which is no stop word (`Dhall`, `shall`).
         """

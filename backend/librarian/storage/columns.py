@@ -297,7 +297,7 @@ class Columns:
 
     def languages(self) -> tuple[str, ...]:
         """Languages that documents are indexed in, most frequent first, ties by name. English is among them where a
-        document's couldn't be told, last if no other document is in English."""
+        document's is unknown, last if no other document is in English."""
         return self._languages
 
     @cached_property

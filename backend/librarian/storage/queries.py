@@ -315,7 +315,7 @@ class CatalogReader:
     def columns(self) -> Columns:
         """The columns of what is committed: kept, and brought up to date by what any process changed since. Newer than
         this transaction where another has loaded them already."""
-        # Always with a connection in hand: whoever waits for the lock while it reads may hold the last one.
+        # Always with a connection in hand: a thread that waits for the lock may hold the last one.
         with self._memory.columns_lock:
             at, columns = self._memory.columns or (-1, None)
             if columns is not None and (self.changes, self.generation) <= (at, columns.generation):

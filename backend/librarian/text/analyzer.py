@@ -2,7 +2,7 @@
 
 A text is taken piece by piece, a piece being what stands between two spaces. Documentation repeats itself, so a piece
 that was seen before costs one dictionary look-up (93 of 100 pieces of the Kubernetes and Ray manuals). What is inside a
-piece is told by `tokens` (compounds, identifiers), `scripts` (normal form, bigrams) and Snowball (stems).
+piece is determined by `tokens` (compounds, identifiers), `scripts` (normal form, bigrams) and Snowball (stems).
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ class StandardAnalyzer:
             for match in ASCII_COMPOUND.finditer(piece):
                 _in_ascii(match.group(), match.start(), words, out)
             return out or [(*sign, True) for sign in signs(piece)]
-        if has_invisible(piece):  # what a word is made of is told by what one sees
+        if has_invisible(piece):  # only visible characters count
             seen, places = without_invisible(piece)
             found = self._dissected(seen, language, keep_stop_words)
             return [(token, places[first], places[end - 1] + 1, name) for token, first, end, name in found]

@@ -1,4 +1,4 @@
-"""Where links between a library's pages lead, told from what each page says alone.
+"""Where links between a library's pages lead, from what each page says by itself.
 
 A page has names: its path, the ends of its path, the labels that it gives its places, the address that it was fetched
 from or is published at. What stands in a link may mean several names; it leads to the page that alone has one of them.

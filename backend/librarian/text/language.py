@@ -18,7 +18,7 @@ _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`|https?://\S+|\]\([^()\s]*\)|\{#[^{}\s]*\}")
 _NAME = re.compile(r"\w+(?:[._:/\\]+\w+)+")
 _TEXT = 2.0  #: weight of stop words that tells the language of a text
-_FEW = 4  #: so many different stop words are told from parts of names: the "bin" of `celery.bin.amqp` is no German
+_FEW = 4  #: so many different stop words are needed, since names hold some: the "bin" of `celery.bin.amqp` is no German
 #: Languages of which words that English has too (`to`, `do`, `we`) don't tell. Their own tell enough, and a short
 #: English text, where each counts, would come out undecided.
 _OTHER_THAN_ENGLISH = frozenset({"pl", "cs", "sk", "hu", "ro", "tr", "id", "vi", "ca"})

@@ -33,7 +33,7 @@ _NOT = re.compile(r"(?<=\s)NOT\s+(?=[\w\"“])")  #: as other search engines wri
 def analyze(words: StandardAnalyzer, text: str, languages: Sequence[str]) -> AnalyzedQuery:
     """A question for a library in `languages`, the most frequent first; English where none is given.
 
-    Stop words are those of the question's own language where it can be told, else of the library's first; what stays
+    Stop words are those of the question's own language where it is known, else of the library's first; what stays
     is stemmed for every language of the library and united, since a page is indexed by its own language's stems. A
     question that only excludes is read as plain text.
     """
@@ -122,7 +122,7 @@ def _terms(
 def _is_inverted(token: str, language: str) -> bool:
     """Whether words of a sentence are hyphenated, not a name: the French `est-ce`, `peut-on`, the Russian `из-за`.
 
-    English words are told with its names (`tokens`).
+    English words are told apart from its names (`tokens`).
 
     >>> _is_inverted("est-ce", "fr"), _is_inverted("kube-proxy", "fr")
     (True, False)

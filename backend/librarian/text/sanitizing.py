@@ -1,7 +1,7 @@
 """Text without what eyes don't see but terminals and models obey.
 
 Control characters can rewrite a terminal, bidirectional overrides can show a text in another order than it is read in,
-and the tag characters of plane 14 spell ASCII that no font draws: all of them carry instructions past whoever looks at
+and the tag characters of plane 14 spell ASCII that no font draws: all of them carry instructions past a reader of
 a document. Each becomes U+FFFD, which shows that something was there. Marks of direction, spaces of zero width and byte
 order marks, which ordinary texts hold too, are left out; joiners stay, for scripts and emoji need them.
 """

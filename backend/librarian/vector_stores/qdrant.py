@@ -225,7 +225,7 @@ class QdrantStore:
 
     @contextlib.contextmanager
     def _asked(self) -> Iterator[None]:
-        """Calls to Qdrant, with its errors told as ours."""
+        """Calls to Qdrant; its errors become ours."""
         from qdrant_client.common.client_exceptions import QdrantException
         from qdrant_client.http.exceptions import ApiException
 

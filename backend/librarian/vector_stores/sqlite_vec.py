@@ -156,7 +156,7 @@ class SqliteVecStore:
         """The open file; an empty one in its place where it is damaged or was made for another model."""
         try:
             import apsw
-            import sqlite_vec  # noqa: F401 - told here, where it is first needed
+            import sqlite_vec  # noqa: F401 - reported here, where it is first needed
         except ImportError as error:
             raise missing_extra("sqlite-vec", error) from error
         try:

@@ -66,7 +66,7 @@ def build_app(
         endpoint: path of MCP's Streamable HTTP.
         rate_limit: requests a minute and caller; None or 0 for no limit.
         access_log: whether each request is logged at `info`, without what it asks.
-        version: told to clients.
+        version: sent to clients.
         limits: how many results the settings allow, which schemas say.
         mcp_server: one that other transports share; built here where absent. Must not be running yet.
     """

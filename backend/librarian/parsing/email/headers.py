@@ -288,7 +288,7 @@ def answers(subject: str) -> bool:
 def email_of(headers: Headers, sender: str, attachments: tuple[Attachment, ...], own: str) -> Email:
     """What the headers say. The thread is what this mail alone tells: the library's threads are made of all.
 
-    `sender` is who wrote it; `own` are the mail's own words: copies are told by them, since lists add footers and
+    `sender` is who wrote it; `own` are the mail's own words: copies are recognised by them, since lists add footers and
     programs wrap quotes anew.
     """
     subject = headers.text("subject")

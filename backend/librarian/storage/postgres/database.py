@@ -85,7 +85,7 @@ class Database:
         url: `postgresql://user:password@host/name`.
         schema: the schema that holds the library; made where there is none.
         text_search: PostgreSQL's text search configuration (`english`, `simple`, …).
-        wait_s: how long a call waits for a connection before it is told that there is none.
+        wait_s: how long a call waits for a connection before it fails.
 
     Raises `SetupError` where psycopg isn't installed, the server can't be reached, lacks pgvector, or holds a newer
     format.
@@ -129,7 +129,7 @@ class Database:
                 hint="Check storage.database_url (DATABASE_URL), that the server runs, and that pgvector is installed.",
             ) from error
         if (trying := logging.getLogger("psycopg.pool")).level == logging.NOTSET:
-            trying.setLevel(logging.ERROR)  # it tells of each try to connect; whoever waits for one says it once
+            trying.setLevel(logging.ERROR)  # it logs each try to connect; the caller logs once
         self._pool = ConnectionPool(
             url,
             min_size=1,
@@ -264,7 +264,7 @@ class Database:
 
     @contextlib.contextmanager
     def notified(self) -> Iterator[None]:
-        """The server's silence told as `Unavailable`; errors of statements are bugs and stay as they are."""
+        """The server's silence becomes `Unavailable`; errors of statements are bugs and stay as they are."""
         import psycopg
         from psycopg_pool import PoolClosed, PoolTimeout
 
