@@ -48,6 +48,7 @@ DATE_KEYS = (
 _UNIX_TIME = re.compile(r"\d{9,10}|\d{13}")  #: in seconds or milliseconds
 _IN_NUMBERS = re.compile(r"(\d{1,2})[-./](\d{1,2})[-./](\d{4})")  #: day first or month first
 _IN_WORDS = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b|,|^\w{2,6}day\b|^(?:mon|tue|wed|thu|fri|sat|sun)\b|\.(?=\s)", re.I)
+_YEAR = re.compile(r"\d{4}")
 _ZONE = re.compile(r"\s+(?=[+-]\d\d:?\d\d$)|\s*\b(?:UTC|GMT)$")
 _FORMS = tuple(
     f"{day}{time}"
@@ -198,7 +199,9 @@ def modified_of(front_matter: Mapping[str, object], source: SourceFile) -> str:
     for key in DATE_KEYS:
         value = front_matter.get(key)
         value = value.get("date") if isinstance(value, Mapping) else value
-        is_given = is_given or value not in (None, "")
+        if value in (None, ""):
+            continue
+        is_given = True
         if found := parse_date(value, is_month_first=key == "ms.date"):
             return found
     return date_in_name(source.file_path) or ("" if is_given else iso_of_ns(source.mtime_ns))
@@ -217,6 +220,8 @@ def parse_date(value: object, *, is_month_first: bool = False) -> str:
     ('2024-05-06T00:00:00Z', '2024-05-06T00:00:00Z', '2024-05-06T00:00:00Z', '')
     """
     words = "" if isinstance(value, bool) else _ZONE.sub("", " ".join(str(value or "").split()))
+    if not _YEAR.search(words):
+        return ""
     numbers = _IN_NUMBERS.fullmatch(words)
     try:
         if _UNIX_TIME.fullmatch(words):
