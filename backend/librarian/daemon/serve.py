@@ -440,7 +440,7 @@ class _Process:
         await opening
         from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-        from ..api.mcp_transports import protocol
+        from ..api.http_limits import protocol
         from .server import WebServer
 
         proxies = list(self.settings.security.trusted_proxies)

@@ -12,7 +12,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from librarian.api.mcp_transports import protocol
+from librarian.api.http_limits import protocol
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from librarian.api.mcp_transports import protocol
+from librarian.api.http_limits import protocol
 from librarian.api.security import Rules
 from librarian.web.app import build_app
 from tests.api.fake_library import FakeLibrary
