@@ -102,7 +102,7 @@ def present(mails: Sequence[StoredDocument], files: Files) -> list[StoredDocumen
 
 def _found(document: Document, root: Paths) -> tuple[str, bool | None]:
     """The path on disk of a document's file, and whether that is as it was read; None where it is gone."""
-    path, seen = root.stat(document.source)
+    path, seen = root.stat(document.archive or document.file_path)
     same = seen and (seen.st_size, mtime_of(seen)) == (document.size, document.mtime_ns)
     same = same and all(root.state(one.path) == (one.size, one.mtime_ns) for one in document.included)
     return path, None if seen is None else bool(same)

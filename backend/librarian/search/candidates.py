@@ -127,11 +127,6 @@ class Candidates:
     sentence: float = 0.0  #: the share of candidate documents with several chunks, where the query is a sentence
     outdated: bool = False  #: the keyword index led to chunks that this state of the catalog doesn't have
 
-    @property
-    def more(self) -> bool:
-        """Whether a retriever may find more chunks than it was asked for."""
-        return self.keyword.more or self.semantic.more or self.hyde.more
-
     def places(self, ranking: Ranking) -> Ids:
         """Each row's rank in a ranking, 0 where it isn't in it."""
         places = np.zeros(len(self.chunks), dtype=np.int64)

@@ -363,13 +363,16 @@ class HybridSearchEngine:
                 if not last:
                     return None
                 context.degrade(OUTDATED)
-            entries, more = self.deduplicated(found, query, columns)
+            limit, per_group = self._options.candidates, query.max_per_document
+            entries, more = pagination.deduplicate(found, columns, limit=limit, per_group=per_group)
             relevance = partial(self._calibration.relevance, found.scale)
             best = relevance(found.sums[entries[0].place]) if entries else None
             missing = self._missing(context)
             provisional = self._calibration.is_provisional(columns.select(NO_FILTERS).count)
             doubtful = provisional or missing.doubtful
-            share = self._calibration.share(unlikely=missing.unlikely, doubtful=doubtful)
+            # so that no hit is taken for an answer where that is unlikely, nor for a sure one where it is doubtful
+            most = self._calibration.unlikely_below if missing.unlikely else self._calibration.yes_from
+            share = most if missing.unlikely or doubtful else 1.0
             # relevance that isn't calibrated says nothing about noise
             strong = len(entries) if query.include_weak or provisional else self.strong(found, entries)
             shown = pagination.grouped(entries[:strong], found, columns, query)
@@ -389,7 +392,8 @@ class HybridSearchEngine:
                 else hit
                 for hit in hits
             ]
-            about = [] if query.offset or missing.words else self._about(context, hits)
+            doubted = hits and hits[0].relevance < ABOUT and not query.offset and not missing.words
+            about = self._about(context, hits) if doubted else []
             hits[: len(about)] = about
             answerable = answerability(self._calibration, best, context.query, found.candidates, reader)
             if missing.unlikely:
@@ -400,12 +404,13 @@ class HybridSearchEngine:
                 or (doubtful and answerable == "yes")
             ):
                 answerable = "unknown"
+            reranking, seen = context.retrievers["rerank"], found.candidates
             outcome = SearchOutcome(
                 query=query,
                 mode=context.mode,
                 hits=tuple(hits),
                 total=len(shown),
-                capped=more or found.candidates.more,
+                capped=more or seen.keyword.more or seen.semantic.more or seen.hyde.more,
                 next_offset=None,
                 retrievers=context.retrievers,
                 generation=reader.generation,
@@ -417,7 +422,7 @@ class HybridSearchEngine:
                 rewritten=described(context.forms) if context.forms else None,
                 suggestions=(
                     *(suggestions.ignored(query, context.query) if context.query is not query else ()),
-                    *suggestions.without_cross_encoder(context.retrievers["rerank"].reason),
+                    *(suggestions.without_cross_encoder(reranking.reason) if reranking.reason != OFF.reason else ()),
                     *(suggestions.unsupported(query) if not _OPERATORS.isdisjoint(query.text) else ()),
                     *(self._elsewhere(context, missing.words) if missing.words else ()),
                     *self._suggestions(context, bool(hits), answerable),
@@ -452,7 +457,8 @@ class HybridSearchEngine:
         groups = []
         for hit in outcome.hits:
             chunk_id = hit.candidate.chunk_id
-            listed = pagination.listed(hit, [chunks[one] for one in further[chunk_id] if one in chunks])
+            others = [chunks[one] for one in further[chunk_id] if one in chunks]
+            listed = pagination.listed(hit, others) if others else ()
             groups.append(pagination.Group(hit, listed, _nearest_part(context, found, hit)))
         share = UNLIKELY_SHARE if outcome.answerable == "unlikely" else 1.0
         space = int(share * pagination.space_for(outcome))

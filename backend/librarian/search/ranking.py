@@ -304,11 +304,6 @@ class Calibration:
         """A sum on a mode's own scale as relevance in 0–1; the plain sum where it has no scale."""
         return self.curves[scale](total) if scale else min(1.0, max(0.0, total))
 
-    def share(self, *, unlikely: bool, doubtful: bool) -> float:
-        """What relevances are multiplied by, which keeps their order, so that none is taken for an answer where that is
-        `unlikely`, and none for a sure one where it is `doubtful`."""
-        return self.unlikely_below if unlikely else self.yes_from if doubtful else 1.0
-
     def answerable(self, best: float | None) -> Answerable:
         """Whether the library answers the question, judged by its best hit's relevance; None where nothing was found.
 
