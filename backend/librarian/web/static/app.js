@@ -1,12 +1,12 @@
 // The page in a browser with scripts: it asks as one types, opens documents beside the results, and goes by keys.
 // Every view is made by the server; this fetches parts of it and puts them in place.
-import { favourites, forget, history, isFavourite, rememberQuestion, singleKeys, toggleFavourite, useSingleKeys } from "./memory.js";
+import { favourites, forget, history, isFavourite, rememberQuestion, singleKeys, store, toggleFavourite } from "./memory.js";
 
 const WAIT = 140; // milliseconds after the last key
 const WAIT_WITH_MODEL = 700; // the same where a language model is asked
 const SLOW = 1000; // milliseconds after which a search is said to be under way
 const DWELL = 2000; // milliseconds after which a question counts as asked
-const LOOKS = { ready: 15_000, degraded: 10_000, indexing: 1_000, lost: 1_500 }; // milliseconds between looks at the state
+const LOOKS = { ready: 15_000, degraded: 10_000, indexing: 1_000, lost: 1_500 }; // milliseconds between looks
 const NARROW = matchMedia("(max-width: 59.99rem)"); // where the panel covers the page
 
 const at = (id) => document.getElementById(id);
@@ -37,8 +37,7 @@ async function part(name, address, { signal, draft = false } = {}) {
   try {
     response = await fetch(address, { headers, signal, cache: "no-store" });
   } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new Error(AWAY);
+    throw error.name === "AbortError" ? error : new Error(AWAY);
   }
   const body = await response.text();
   const isOurs = response.headers.get("content-security-policy")?.includes("trusted-types librarian");
@@ -57,10 +56,7 @@ const bare = (address) => address.split("#")[0];
 /** The address with some parameters changed; an empty value removes one. */
 function changed(changes, address = location.href) {
   const url = new URL(address, location.href);
-  for (const [name, value] of Object.entries(changes)) {
-    if (value) url.searchParams.set(name, value);
-    else url.searchParams.delete(name);
-  }
+  for (const [name, value] of Object.entries(changes)) url.searchParams[value ? "set" : "delete"](name, value);
   return `${url.pathname}${url.search}`;
 }
 
@@ -81,10 +77,7 @@ function move(address, push) {
 
 let shown = key(location.href); // the list that stands on the page
 let running = null;
-let typing = 0;
-let retrying = 0;
-let dwelling = 0;
-let waiting = 0;
+let [typing, retrying, dwelling, waiting] = [0, 0, 0, 0]; // timers
 let draft = false; // the server takes the question that is shown for half typed
 let settled = true; // what is asked has a place of its own in the browser's history
 
@@ -155,15 +148,17 @@ function place(parts) {
   const count = all("#chips .chip").length;
   at("filters-button").textContent = count ? `Filters (${count})` : "Filters";
   prepare(document);
-  point();
-  cover();
-  name();
+  arrange();
 }
 
-function complain(text) {
-  at("message").textContent = text;
-  at("message").hidden = false;
+/** What goes with each change of the page. */
+function arrange() {
+  point();
+  cover();
+  document.title = [isOpen() ? at("panel-title")?.textContent : "", question(), "Librarian"].filter(Boolean).join(" – ");
 }
+
+const complain = (text) => Object.assign(at("message"), { textContent: text, hidden: false });
 
 /** The question rests: from now on it counts as asked, here and in the server's list of questions. */
 function settle() {
@@ -200,9 +195,7 @@ async function open({ focus = true } = {}) {
   const address = document.querySelector(".panel-head")?.dataset.address;
   if (address) move(changed({ doc: parameters(address).get("doc") }), false); // as the library spells it
   prepare(at("panel"));
-  point();
-  cover();
-  name();
+  arrange();
   bring();
   if (focus) at("panel").focus({ preventScroll: true });
 }
@@ -224,9 +217,7 @@ function leave({ focus = false } = {}) {
   at("panel").hidden = true;
   at("panel").replaceChildren();
   document.body.classList.remove("reading");
-  cover();
-  name();
-  point();
+  arrange();
   if (focus) (link ?? at("query")).focus();
 }
 
@@ -258,14 +249,9 @@ function cover() {
   for (const one of all(".skip, .bar, body > search, #filters, #main")) one.inert = isOpen() && NARROW.matches;
 }
 
-function name() {
-  document.title = [isOpen() ? at("panel-title")?.textContent : "", question(), "Librarian"].filter(Boolean).join(" – ");
-}
-
 // -- how the library is ------------------------------------------------------------------------------------------------
 
-let looking = 0;
-let isLost = false;
+let [looking, isLost] = [0, false];
 
 async function look() {
   clearTimeout(looking);
@@ -273,7 +259,6 @@ async function look() {
   try {
     const [state, progress] = elements(await part("state", "./"));
     const before = at("state");
-    if (!before || !state) return;
     const changedSince = before.dataset.generation !== state.dataset.generation;
     before.replaceWith(state);
     at("progress")?.remove();
@@ -295,10 +280,8 @@ async function look() {
   } catch (error) {
     if (!(error instanceof Refused)) {
       isLost = true;
-      if (at("state")) {
-        at("state").dataset.word = "lost";
-        at("state-text").textContent = "Not reachable";
-      }
+      at("state").dataset.word = "lost";
+      at("state-text").textContent = "Not reachable";
       complain(error.message);
     }
   }
@@ -344,8 +327,7 @@ async function copy(text, from) {
 function prepare(root) {
   for (const one of root.querySelectorAll(".copy[hidden], .switch[hidden]")) one.hidden = false;
   for (const one of root.querySelectorAll(".passage[data-cite]")) addTools(one);
-  for (const code of root.querySelectorAll(".document figure.code > pre")) {
-    if (code.tabIndex === 0) continue;
+  for (const code of root.querySelectorAll(".document figure.code > pre:not([tabindex])")) {
     code.tabIndex = 0; // it scrolls
     code.before(button("Copy", (event) => copy(code.textContent, event.currentTarget), { class: "copy-code", "aria-label": "Copy this code" }));
   }
@@ -398,10 +380,7 @@ function showSaved() {
   if (focus >= 0) [...dialog.querySelectorAll("button")].at(Math.min(focus, dialog.querySelectorAll("button").length - 1)).focus();
 }
 
-function showHelp() {
-  at("single-keys").checked = singleKeys();
-  at("help-dialog").showModal();
-}
+const showHelp = () => { at("single-keys").checked = singleKeys(); at("help-dialog").showModal(); };
 
 // -- listening ---------------------------------------------------------------------------------------------------------
 
@@ -430,13 +409,12 @@ function fromForm() {
   for (const [field, value] of new FormData(at("search"))) {
     if (value && !(field === "type" && value === "documents") && !(/^(after|before)$/.test(field) && value < "1000")) given.append(field, value);
   }
-  const text = given.toString();
-  return text ? `./?${text}` : "./";
+  return given.size ? `./?${given}` : "./";
 }
 
 at("query")?.addEventListener("input", () => ask(changed({ q: at("query").value, page: "", path: "" }), { soon: true }));
 document.addEventListener("change", (event) => {
-  if (event.target.id === "single-keys") useSingleKeys(event.target.checked);
+  if (event.target.id === "single-keys") store("keys", event.target.checked ? "on" : "off");
   else if (event.target.name === "type") ask(changed({ q: at("query").value, type: event.target.value === "emails" ? "emails" : "" }, "./"));
   else if (event.target.form === at("search") && event.target.id !== "query") ask(fromForm());
 });
@@ -509,6 +487,11 @@ window.addEventListener("popstate", () => {
 const isTyping = (target) => target.closest("input:not([type=radio], [type=checkbox]), textarea, select") !== null;
 const results = () => all("#main a.open").filter((one) => one.checkVisibility());
 
+function toQuestion() {
+  at("query").focus();
+  at("query").select();
+}
+
 function step(by) {
   const found = results();
   const next = found.indexOf(document.activeElement) + by;
@@ -525,15 +508,12 @@ document.addEventListener("keydown", (event) => {
   const anywhere = !isTyping(event.target) && singleKeys();
   const result = event.target.closest("#main .passage a.open") && event.target.closest(".passage");
   let used = true;
-  if (event.key === "/" && anywhere) { at("query").focus(); at("query").select(); }
+  if (event.key === "/" && anywhere) toQuestion();
   else if (event.key === "?" && anywhere) showHelp();
   else if (event.key === "ArrowDown" && (inQuery || !event.target.closest("input, textarea, select, #panel"))) step(1);
   else if (event.key === "ArrowUp" && event.target.matches("#main a.open")) step(-1);
   else if (event.key === "Escape") {
-    if (!close()) {
-      if (inQuery) at("query").select();
-      else at("query").focus();
-    }
+    if (!close()) toQuestion();
   } else if ((event.key === "c" || event.key === "s") && result) result.querySelector(event.key === "c" ? ".cite" : ".star")?.click();
   else used = false;
   if (used) event.preventDefault();
@@ -547,20 +527,17 @@ NARROW.addEventListener("change", cover);
 // -- theme -------------------------------------------------------------------------------------------------------------
 
 const THEMES = { "": "light", light: "dark", dark: "" };
-function nameTheme() {
-  at("theme-name").textContent = `Theme: ${document.documentElement.dataset.theme || "automatic"}`;
-}
+const nameTheme = () => { if (at("theme")) at("theme-name").textContent = `Theme: ${document.documentElement.dataset.theme || "automatic"}`; };
+nameTheme();
 at("theme")?.addEventListener("click", () => {
-  const next = THEMES[document.documentElement.dataset.theme ?? ""];
-  if (next) document.documentElement.dataset.theme = next;
-  else delete document.documentElement.dataset.theme;
-  try { localStorage.setItem("librarian.theme", next); } catch { /* storage is off: the choice lasts for this page */ }
+  const next = THEMES[document.documentElement.dataset.theme || ""];
+  document.documentElement.dataset.theme = next;
+  store("theme", next);
   nameTheme();
 });
 
 document.documentElement.classList.add("scripted");
-for (const id of ["theme", "saved-button"]) if (at(id)) at(id).hidden = false;
-if (at("theme-name")) nameTheme();
+for (const one of all("#theme, #saved-button")) one.hidden = false;
 prepare(document);
 if (at("panel")) {
   cover();

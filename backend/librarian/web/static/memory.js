@@ -1,32 +1,27 @@
-// What this browser remembers, and nobody else: questions asked, passages kept and which keys are used.
+// What this browser remembers, and nobody else: questions asked, passages kept, the theme and which keys are used.
 
 const MOST = { history: 50, favourites: 200 };
 
+function stored(name) {
+  try { return localStorage.getItem(`librarian.${name}`); } catch { return null; } // storage is off
+}
+
+/** Remembers a text; where storage is full or off, nothing is remembered. */
+export function store(name, text) {
+  try { localStorage.setItem(`librarian.${name}`, text); } catch { /* the choice lasts for this page */ }
+}
+
 function read(name) {
   try {
-    const found = JSON.parse(localStorage.getItem(`librarian.${name}`) || "[]");
-    return Array.isArray(found) ? found.filter((one) => typeof one?.address === "string" && typeof one.text === "string") : [];
+    return JSON.parse(stored(name) || "[]").filter((one) => typeof one?.address === "string" && typeof one.text === "string");
   } catch {
     return [];
   }
 }
-
-function write(name, items) {
-  try {
-    localStorage.setItem(`librarian.${name}`, JSON.stringify(items.slice(0, MOST[name])));
-  } catch {
-    // storage is full or off: nothing is remembered
-  }
-}
+const write = (name, items) => store(name, JSON.stringify(items.slice(0, MOST[name])));
 
 /** Whether / and ? are keys anywhere on the page. Speech input and a slip of the hand press single keys unasked. */
-export const singleKeys = () => {
-  try { return localStorage.getItem("librarian.keys") !== "off"; } catch { return true; }
-};
-export function useSingleKeys(on) {
-  try { localStorage.setItem("librarian.keys", on ? "on" : "off"); } catch { /* storage is off: they stay keys */ }
-}
-
+export const singleKeys = () => stored("keys") !== "off";
 export const history = () => read("history");
 export const favourites = () => read("favourites");
 
@@ -43,6 +38,4 @@ export function toggleFavourite(item) {
   write("favourites", isFavourite(item.address) ? others : [item, ...others]);
 }
 
-export function forget(name, address) {
-  write(name, address === undefined ? [] : read(name).filter((one) => one.address !== address));
-}
+export const forget = (name, address) => write(name, address === undefined ? [] : read(name).filter((one) => one.address !== address));
