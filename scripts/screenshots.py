@@ -15,6 +15,7 @@ from tests.browser.server import Server
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAINTS = 9
+QUESTION = "/?q=how+do+I+connect+Claude+Code"
 
 
 def library(folder: Path) -> None:
@@ -27,8 +28,10 @@ def library(folder: Path) -> None:
             path.write_text(text, "utf-8")
 
 
-def phone(page: Page) -> None:
-    metrics = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+def sized(page: Page, width: int, height: int) -> None:
+    """In a window of this size; a phone's has two pixels for each of its points."""
+    phone = width < 600
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 2 if phone else 1, "mobile": phone}
     page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
 
@@ -67,27 +70,25 @@ def main(target: Path) -> int:
         try:
             # Taken while the first index is being made: nothing else waits for it.
             full.start(ready=False)
-            with browser(width=1280, height=900) as driver:
+            with browser(width=1440, height=900) as driver:
                 page = Page(driver, full.url)
+                sized(page, 1440, 900)
 
                 def picture(file: str) -> None:
+                    page.run("document.activeElement.blur()")
                     driver.save_screenshot(str(target / f"{file}.png"))
                     print(target / f"{file}.png")
 
-                page.open("/?q=connect").until(
-                    "!document.getElementById('progress').hidden && document.querySelector('#results li')"
-                )
+                page.open("/?q=connect").until("document.getElementById('progress')").answered()
                 picture("indexing")
                 full.wait_for(lambda health: health["status"] == "ok")
-                question = "/?q=how+do+I+connect+Claude+Code"
-                passage = page.open(question).answered().one("#results a.open").get_attribute("href")
-                driver.get(passage)
+                page.open("/")
+                picture("home")
+                page.open(QUESTION).answered().one("#results a.open").click()
                 page.until("document.querySelector('#panel .chosen')")
                 picture("light")
                 page.run("localStorage.setItem('librarian.theme', 'dark')")
-                page.open("/?q=which+modes+of+search+are+there").answered()
-                page.one(".why summary").click()
-                page.run("document.getElementById('query').blur()")
+                page.open("/?q=which+modes+of+search+are+there").answered().one(".why summary").click()
                 picture("dark")
                 page.run("localStorage.removeItem('librarian.theme')")
                 page.open("/?q=refund&type=emails").answered().one("#results a.open").click()
@@ -96,9 +97,11 @@ def main(target: Path) -> int:
                 picture("email")
                 page.open("/?q=conecting+hsots&mode=keyword").answered()
                 picture("nothing-found")
-                phone(page)
-                page.open(question).answered()
-                page.run("document.getElementById('query').blur()")
+                sized(page, 820, 1100)
+                page.open(QUESTION).answered()
+                picture("tablet")
+                sized(page, 375, 812)
+                page.open(QUESTION).answered()
                 picture("phone")
                 driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
                 times = first_paints(page)

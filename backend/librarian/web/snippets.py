@@ -108,7 +108,8 @@ def _row(names: Sequence[str], cells: Sequence[str]) -> str:
         for place, cell in enumerate(cells)
         if cell
     ]
-    return " · ".join(named) + "."
+    text = " · ".join(named)
+    return text if text.endswith((".", "…", "!", "?")) else f"{text}."
 
 
 def _read(lines: Sequence[str], form: Form) -> list[str]:

@@ -97,11 +97,12 @@ class State:
             changes["component"] = ""
         return self.closed().address(page="", **changes)
 
-    def with_(self, name: str, value: str) -> str:
-        """The address with one more value of a filter."""
-        now = getattr(self, name)
-        changes: dict[str, Any] = {name: value if isinstance(now, str) else (*now, value)}
-        return self.closed().address(page="", **changes)
+    def choices(self, name: str, values: Iterable[str]) -> list[str]:
+        """For each value of a filter the address with it, besides those of a list that are chosen."""
+        changes: dict[str, Any] = {"page": ""} | ({name: ""} if isinstance(getattr(self, name), str) else {})
+        base = self.closed().address(**changes)
+        joined = "&" if "?" in base else "?"
+        return [f"{base}{joined}{urlencode({name: value})}" for value in values]
 
     def cleared(self) -> str:
         """The address without any filter."""

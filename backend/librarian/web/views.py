@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 from jinja2 import Environment, PackageLoader
 
@@ -38,7 +39,8 @@ FAIR: Final = 0.25  #: relevance from which a result isn't folded
 SHOWN_IF_ALL_WEAK: Final = 3
 PART: Final = 60_000  #: characters of a document that are shown at once
 BEFORE: Final = 20  #: lines above a passage that lies beyond the first part
-TAGS_SHOWN: Final = 12
+TAGS_SHOWN: Final = 12  #: among the filters
+TAGS_OF_CARD: Final = 3
 
 MODES: Final = (
     ("auto", "chooses by the question. A good default."),
@@ -169,7 +171,7 @@ class Card:
 def _results(library: Librarian, state: State, answer: Answer | None, status: StatusResponse) -> dict[str, Any]:
     values: dict[str, Any] = {"filters": _filters(library, state, answer), "chips": _chips(state), "answer": answer}
     if answer is None:
-        return values | _home(library, state)
+        return values | _home(library, state, status.generation)
     cards = _cards(state, answer.results)
     strong = [card for card in cards if _relevance(card) >= FAIR]
     if not strong:
@@ -209,7 +211,7 @@ def _cards(state: State, results: Sequence[Result]) -> list[Card]:
 
 def _facts(result: Result) -> list[str]:
     """What is worth knowing of a found document before it is opened."""
-    facts = [f"#{tag}" for tag in result.tags]
+    facts = [f"#{tag}" for tag in result.tags[:TAGS_OF_CARD]]
     if isinstance(result, EmailResult):
         facts = [result.sender, day(result.date)]
         if result.thread_size > 1:
@@ -267,7 +269,7 @@ def _summary(state: State, answer: Answer) -> str:
     if not answer.query:
         return f"{counted(answer.total, 'email')}, newest first"
     if answer.total <= PER_PAGE:
-        return counted(answer.total, "passage")
+        return counted(answer.total, "email" if state.type == "emails" else "passage")
     last = (state.number - 1) * PER_PAGE + len(answer.results)
     of = "the best " if answer.capped else ""
     return f"{last - len(answer.results) + 1}–{last} of {of}{answer.total:,} passages"
@@ -387,9 +389,10 @@ def _facet(state: State, name: str, items: Sequence[FacetItem]) -> Facet:
     chosen = {now} if isinstance(now, str) else set(now)
     missing = [FacetItem(name=value, count=0) for value in chosen if value and value not in {one.name for one in items}]
     values = []
-    for one in (*items, *missing):
+    offered = [*items, *missing]
+    for one, address in zip(offered, state.choices(name, [one.name for one in offered]), strict=True):
         is_chosen = one.name in chosen
-        address = state.without(name, one.name) if is_chosen else state.with_(name, one.name)
+        address = state.without(name, one.name) if is_chosen else address
         values.append((one.name, one.count if one.count >= 0 else None, address, is_chosen))
     first = [one for place, one in enumerate(values) if place < TAGS_SHOWN or one[-1]]
     return Facet(name, LABELS[name], first, [one for one in values if one not in first])
@@ -406,7 +409,7 @@ def _chips(state: State) -> list[tuple[str, str]]:
 # -- home and browsing
 
 
-def _home(library: Librarian, state: State) -> dict[str, Any]:
+def _home(library: Librarian, state: State, generation: int) -> dict[str, Any]:
     """What there is to browse: products and components, or the documents of one of them."""
     if state.product:
         known = next((one for one in library.list_facets().products if one.name == state.product), None)
@@ -416,8 +419,15 @@ def _home(library: Librarian, state: State) -> dict[str, Any]:
             "components": known.components if known and not state.component else [],
             "following": state.address(path=documents.after) if documents.after else "",
         }
-    products = library.list_facets().products
-    return {"products": products, "recent": library.recent(), "examples": library.example_questions()}
+    if (now := _start_pages.get(library)) is None or now[0] != generation:
+        products = library.list_facets().products
+        start = {"products": products, "recent": library.recent(), "examples": library.example_questions()}
+        _start_pages[library] = now = (generation, start)
+    return now[1]
+
+
+_start_pages: WeakKeyDictionary[Librarian, tuple[int, dict[str, Any]]] = WeakKeyDictionary()
+"""What the start page lists, by library, with the generation of the index that it is from."""
 
 
 # -- what is opened
