@@ -56,7 +56,7 @@ const bare = (address) => address.split("#")[0];
 /** The address with some parameters changed; an empty value removes one. */
 function changed(changes, address = location.href) {
   const url = new URL(address, location.href);
-  for (const [name, value] of Object.entries(changes)) url.searchParams[value ? "set" : "delete"](name, value);
+  for (const [name, value] of Object.entries(changes)) value ? url.searchParams.set(name, value) : url.searchParams.delete(name);
   return `${url.pathname}${url.search}`;
 }
 
