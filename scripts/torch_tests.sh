@@ -3,12 +3,12 @@
 # .venv-torch, over the packages of .venv: where torch is installed the program uses it, and the other tests are about
 # the lean installation.
 #
-#   ./scripts/torch_tests.sh                       with PyTorch for CPUs if pip finds that (1 GB), else with the locked one
-#                                                  for CUDA (up to 5 GB)
+#   ./scripts/torch_tests.sh                       with PyTorch for CPUs if its wheel is in the folder that PIP_FIND_LINKS
+#                                                  names (1 GB), else with the locked one for CUDA (up to 5 GB)
 #   ./scripts/torch_tests.sh --if-small            nothing is done where there is none for CPUs
 #   TORCH_WHEEL=FILE ./scripts/torch_tests.sh      with a wheel of your own
 #
-# PIP_EXTRA_INDEX_URL or PIP_FIND_LINKS names where pip finds builds for CPUs, such as https://download.pytorch.org/whl/cpu
+# https://download.pytorch.org/whl/cpu has such wheels.
 set -eu
 cd "$(dirname "$0")/.."
 small=
@@ -24,7 +24,7 @@ if [ "$(cat .venv-torch/installed 2>/dev/null)" != "$stamp" ]; then
     .venv/bin/python -m venv .venv-torch
     pip() { .venv-torch/bin/python -m pip --disable-pip-version-check "$@"; }
     locked=.venv-torch/without-torch.txt
-    if pip install --quiet --only-binary=:all: --no-deps "$wheel" 2>/dev/null; then
+    if pip install --quiet --no-index --only-binary=:all: --no-deps "$wheel" 2>/dev/null; then
         awk '/^[a-z]/ { keep = !/^(torch|triton|cuda-|nvidia-|setuptools)/ } keep' requirements-torch.txt >"$locked"
     elif [ -n "$small" ]; then
         printf 'No PyTorch for CPUs: its tests are skipped.\n' >&2
