@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import threading
 from typing import Any, ClassVar
@@ -92,9 +93,6 @@ class _Shown(Directive):  # type: ignore[misc]
     final_argument_whitespace = True
     option_spec: ClassVar[Any] = None
 
-    def run(self) -> list[nodes.Node]:
-        return [self._box("object", " ".join(self.arguments).split("\n"))]
-
     def _box(self, kind: str, titles: list[str]) -> nodes.Element:
         """The directive's content below its titles."""
         box = nodes.container(classes=[kind])
@@ -108,8 +106,6 @@ class _Shown(Directive):  # type: ignore[misc]
             )
         self.state.nested_parse(self.content, self.content_offset, box)
         return box
-
-    def run_directive_option_block(self) -> None: ...
 
 
 class _Object(_Shown):
@@ -175,8 +171,6 @@ class _Table(_Shown):
     """A table of comma-separated values, of what stands in the document alone."""
 
     def run(self) -> list[nodes.Node]:
-        import csv
-
         rows = list(csv.reader("\n".join(self.content).split("\n"), skipinitialspace=True))
         header = list(csv.reader([self.options["header"]], skipinitialspace=True)) if self.options.get("header") else []
         rows = [row for row in rows if row]
