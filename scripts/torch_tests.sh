@@ -8,7 +8,6 @@
 #   ./scripts/torch_tests.sh --if-small            nothing is done where there is none for CPUs
 #   TORCH_WHEEL=FILE ./scripts/torch_tests.sh      with a wheel of your own
 #
-# https://download.pytorch.org/whl/cpu has such wheels.
 set -eu
 cd "$(dirname "$0")/.."
 small=

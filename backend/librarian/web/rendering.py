@@ -18,7 +18,7 @@ from ..documents.addresses import anchors
 from ..models import Heading
 from ..schemas import DocumentResponse, HeadingItem
 from ..text.sanitizing import visible
-from . import asciidoc, markdown, restructured
+from . import asciidoc, markdown
 
 Form = Literal["markdown", "restructured", "asciidoc", "written", "code", "text"]
 
@@ -134,6 +134,8 @@ def _raw(form: Form, text: str, first_line: int, headings: Sequence[HeadingItem]
     if form == "written":
         return markdown.written(text)
     if form == "restructured":
+        from . import restructured  # docutils, which takes as long to import as the rest of the page
+
         return restructured.restructured(text)
     if form == "asciidoc":
         return asciidoc.asciidoc(text)
