@@ -276,8 +276,8 @@ def embedding_child(settings: Settings) -> Callable[[], Embedder]:
 def model_key(settings: Settings) -> str:
     """Names what would be loaded: while it stays the same, so does the model's fingerprint."""
     embeddings = settings.embeddings
-    build = f"{__version__} {state_of(embeddings.model)}".strip()  # a folder may hold another model by now
-    return "|".join((embeddings.provider, embeddings.model, embeddings.base_url or "", build, embeddings.backend))
+    build = f"{__version__} {embeddings.backend} {state_of(embeddings.model)}"  # a folder may hold another model by now
+    return "|".join((embeddings.provider, embeddings.model, embeddings.base_url or "", build.strip()))
 
 
 # -- finding ---------------------------------------------------------------------------------------------------------
