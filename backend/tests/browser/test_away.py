@@ -89,7 +89,7 @@ def test_results_stay_under_who_reads_them_and_are_asked_for_anew_by_a_button(
     server.start(ready=False).wait_for(lambda health: health["documents"] == 1)
     page = Page(driver, server.url).open("/?q=parcels").answered()
     assert not page.one("#again").is_displayed()
-    (folder / "labels.md").write_text("# Labels\n\nLabels of parcels are printed at noon.\n", "utf-8")
+    (folder / "labels.md").write_text("# Labels of parcels\n\nThey are printed at noon.\n", "utf-8")
     server.wait_for(lambda health: health["documents"] == 2)
     page.run("document.dispatchEvent(new Event('visibilitychange'))")
     page.until("!document.getElementById('again').hidden")
