@@ -712,6 +712,8 @@ def _generation(catalog: Catalog) -> int:
 
 def _complete(catalog: Catalog, settings: Settings, indexer: Indexer) -> bool:
     """Whether nothing is still being embedded or read into memory."""
+    if not settings.embeddings.enabled:  # then a database that doesn't answer isn't asked
+        return True
     with catalog.read() as reading:
         return _is_complete(reading.count(), settings, indexer)
 

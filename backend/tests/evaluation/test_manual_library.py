@@ -58,7 +58,7 @@ def test_snippets_hold_a_word_of_the_question_and_close_their_fences(
                 lines = [line for line in result.snippet.splitlines() if line.strip(" `~…|")]
                 read = " ".join(library.get_document(cited).content.split())
                 assert "…" in lines[-1] or " ".join(lines[-1].split()) in read, about
-            titles = " ".join([result.title, *result.heading_path, result.file_path])
+            titles = " ".join([result.title, *result.heading_path, result.file_path, *result.tags])
             assert result.highlights or any(
                 word.lower().strip(",")[:4] in titles.lower() for word in question.rated.text.split()
             ), about
