@@ -15,11 +15,14 @@ One process at a time may have the folder open. Telemetry is off and no embeddin
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import re
 import shutil
 import sqlite3
 import struct
+import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -423,13 +426,26 @@ class ChromaStore:
         for (graph,) in graphs:
             shutil.rmtree(self.path / graph, ignore_errors=True)
 
+    def _is_disk_full(self) -> bool:
+        """Whether the database could not be written once more; errors of Chroma's compaction don't say so."""
+        database = self.path / _DATABASE
+        try:
+            with tempfile.TemporaryFile(dir=self.path) as probe:
+                os.posix_fallocate(probe.fileno(), 0, database.stat().st_size + 1_000_000)
+        except OSError as error:
+            return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        except AttributeError:  # macOS has no posix_fallocate
+            return False
+        return False
+
     def _recreate(self, why: str) -> None:
         """Set the folder's files aside and begin with none."""
         from chromadb.api.shared_system_client import SharedSystemClient
 
-        if _FULL.search(why):
+        if _FULL.search(why) or self._is_disk_full():
             raise Unavailable(
-                f"The Chroma folder {self.path} can't be written: {why}.", hint="Make room there; it is kept as it is."
+                f"The Chroma folder {self.path} can't be written, no space is left: {why}.",
+                hint="Make room there; it is kept as it is.",
             )
         logger.warning("The Chroma folder %s is unusable (%s); it is begun anew and refilled.", self.path, why)
         self.close()
