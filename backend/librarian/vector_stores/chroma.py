@@ -444,7 +444,7 @@ class ChromaStore:
 
         if _FULL.search(why) or self._is_disk_full():
             raise Unavailable(
-                f"The Chroma folder {self.path} can't be written, no space is left: {why}.",
+                f"The Chroma folder {self.path} can't be written: no space is left ({why}).",
                 hint="Make room there; it is kept as it is.",
             )
         logger.warning("The Chroma folder %s is unusable (%s); it is begun anew and refilled.", self.path, why)
