@@ -15,6 +15,7 @@ from ..documents.addresses import lines_at
 from ..errors import LibrarianError, NotFound, counted
 from ..models import Progress
 from ..schemas import (
+    MAX_QUERY_LENGTH,
     DocumentRequest,
     DocumentResponse,
     EmailResult,
@@ -58,12 +59,12 @@ KEYS: Final = (
 )  # fmt: skip
 #: What the ranker calls its parts, in plain words.
 _SOURCES: Final = {
-    "keyword": "words", "keyword_further": "words in other passages of the page", "keyword_place": "words, by rank",
+    "keyword": "words", "keyword_further": "words in other passages of the page",
     "keyword_scaled": "words, compared with other results", "semantic": "meaning",
-    "semantic_further": "meaning of other passages of the page", "semantic_place": "meaning, by rank",
-    "semantic_scaled": "meaning, compared with other results", "identifier": "exact name", "rerank": "second reading",
-    "cross-encoder": "second reading", "body": "text", "body_scaled": "text, compared with other results",
-    "both": "words and meaning in one passage", "both_scaled": "words and meaning, compared with other results",
+    "semantic_further": "meaning of other passages of the page",
+    "semantic_scaled": "meaning, compared with other results", "identifier": "exact name",
+    "first stage": "relevance before the second reading", "rerank": "second reading",
+    "body_scaled": "text, compared with other results", "both_scaled": "words and meaning, compared with other results",
     "hyde": "imagined answer", "hyde_scaled": "imagined answer, compared with other results", "date": "date",
     "passage": "rank within its page", "evidence": "strength of the best matches",
     "in_links": "links from pages on the topic", "changelog": "a list of changes, which wasn’t asked for",
@@ -301,15 +302,12 @@ def _notices(state: State, answer: Answer, status: StatusResponse) -> list[tuple
     if answer.results:
         notices += [("", text) for text in answer.notes]
         notices += [("", one.text) for one in answer.suggestions if one.kind != "mode"]
-    if len(state.q) >= MAX_QUESTION:
-        notices.append(("", f"A question has at most {MAX_QUESTION:,} characters; the rest wasn’t searched for."))
+    if len(state.q) >= MAX_QUERY_LENGTH:
+        notices.append(("", f"A question has at most {MAX_QUERY_LENGTH:,} characters; the rest wasn’t searched for."))
     rewritten = answer.rewritten
     if rewritten and rewritten.search_terms and rewritten.source != "spelling":
         notices.append(("", f"Also searched for: {rewritten.search_terms} ({rewritten.source})"))
     return notices
-
-
-MAX_QUESTION: Final = 2000
 
 
 def _suggestions(state: State, answer: Answer) -> list[tuple[str, str, str]]:
