@@ -73,17 +73,23 @@ def _seen_from(frame: Frame, start: int) -> Frame:
 
 
 def _unseen(document: Document) -> Iterator[Lines]:
-    """The whole lines that are left out of a document: those of tags, of statements, of shortcodes."""
+    """The lines that are left out of a document: those of tags, of statements, of shortcodes; of the line that opens
+    a directive, what stands before its title.
+    """
     text, start, end = document.text, -1, -1
     for span in document.excluded if document.kind == "document" else ():
         if span.reason == NOT_INCLUDED or SHORTCODE.match(text, span.start):
             continue  # such a line names a file that isn't there
-        if start >= 0 and not text[end : span.start].strip():
+        titled = span.reason == "admonition" and text[span.start] in "`~" and blank_behind(text, span.end) is None
+        if start >= 0 and not titled and not text[end : span.start].strip():
             end = max(end, span.end)
             continue
         if start >= 0:
             yield from _whole_lines(text, start, end)
         start, end = span.start, span.end
+        if titled:
+            yield Lines(start, end)
+            start = -1
     if start >= 0:
         yield from _whole_lines(text, start, end)
 

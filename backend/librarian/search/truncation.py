@@ -85,6 +85,8 @@ def spans_of(chunk: Chunk) -> Sequence[Span]:
                 kind = "container"
             elif unseen[0] > first or last > unseen[1]:
                 kind = "prose" if title[0] > first else "title"
+                if unseen[0] <= first < unseen[1]:
+                    first = unseen[1]
         if kind == "prose":
             paragraph.append((first, last, number))
         else:

@@ -374,6 +374,13 @@ of it -->
 """
 
 
+def test_of_the_line_that_opens_a_directive_only_its_title_is_shown() -> None:
+    text = "# Clusters\n\nStart them.\n\n```{admonition} Scale-down\nIdle workers end after a timeout.\n```\n"
+    assert [snippet.text for snippet in snippets(text, "scale-down timeout")] == [
+        "Start them.\n\nScale-down\nIdle workers end after a timeout."
+    ]
+
+
 def test_lines_that_show_nothing_are_in_no_snippet() -> None:
     (snippet,) = snippets(HIDDEN, "port of the gateway", target=600)
     assert snippet.text == (
