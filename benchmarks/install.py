@@ -63,18 +63,12 @@ def main() -> int:
         subprocess.run(["git", "clone", "--quiet", str(REPOSITORY), str(clone)], check=True)
         kept = {name: value for name, value in os.environ.items() if name.startswith("PIP_") or name == "PATH"}
         environ = {**kept, "HOME": str(home), "PIP_NO_CACHE_DIR": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-        python = str(clone / ".venv" / "bin" / "python")
-        pip = [python, "-m", "pip", "install", "--quiet"]
         print("| step | time | of the processor | on disk |\n|---|---|---|---|")
-        step("environment", [sys.executable, "-m", "venv", ".venv"], environ, clone, place)
-        locked = [*pip, "--require-hashes", "--only-binary=:all:", "--no-deps"]
-        files = ["-r", "requirements.txt", "-r", "requirements-build.txt"]
-        step("dependencies", [*locked, *files], environ, clone, place)
-        step("Librarian", [*pip, "--no-index", "--no-build-isolation", "--no-deps", "-e", "."], environ, clone, place)
-        step("model", [str(Path(python).with_name("librarian")), "models", "fetch"], environ, clone, place)
+        step("set-up", ["scripts/setup.sh"], environ, clone, place)
         print(f"| all | | | {size_mb(clone / '.venv') + size_mb(home):.0f} MB |")
         if given.torch:
-            step("torch extra", [*locked, "-r", "requirements-torch.txt"], environ, clone, place)
+            pip = [".venv/bin/python", "-m", "pip", "install", "--quiet", "--require-hashes", "--only-binary=:all:"]
+            step("torch extra", [*pip, "--no-deps", "-r", "requirements-torch.txt"], environ, clone, place)
             print(f"| all with the torch extra | | | {size_mb(clone / '.venv') + size_mb(home):.0f} MB |")
     return 0
 

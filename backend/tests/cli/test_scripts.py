@@ -86,8 +86,8 @@ def test_setup_installs_once(machine: Machine) -> None:
     assert calls == [
         "python3 --version",
         "python3 -m venv .venv",
-        "python -m pip --disable-pip-version-check install --quiet --require-hashes --only-binary=:all: --no-deps "
-        "-r requirements.txt -r requirements-build.txt",
+        "python -m pip --disable-pip-version-check install --quiet --no-compile --require-hashes --only-binary=:all: "
+        "--no-deps -r requirements.txt -r requirements-build.txt",
         "python -m pip --disable-pip-version-check install --quiet --no-index --no-build-isolation --no-deps -e .",
         "python -m pip --disable-pip-version-check check",
     ]
