@@ -94,7 +94,7 @@ def make(name: str, folder: Path) -> tuple[Any, Any]:
     if name == "exact":
         from librarian.vector_stores.exact import ExactStore
 
-        return ExactStore(DIMENSION), None
+        return ExactStore(DIMENSION, folder), None
     if name == "chroma":
         from librarian.vector_stores.chroma import ChromaStore
 

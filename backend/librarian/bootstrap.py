@@ -445,7 +445,7 @@ def embedded_stores(settings: Settings, fingerprint: str) -> Iterator[VectorStor
     """A model's vector stores, the one that answers first (decisions page: an exact scan answers small libraries)."""
     chosen, dimension = settings.vector_db.store, dimension_of(fingerprint)
     if chosen in ("auto", "exact"):
-        yield ExactStore(dimension)
+        yield ExactStore(dimension, settings.index.path)
     if chosen in ("auto", "chroma"):
         yield ChildStore("chroma", chroma_child(settings, fingerprint, dimension))
     if chosen == "sqlite-vec":

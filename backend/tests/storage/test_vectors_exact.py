@@ -224,3 +224,17 @@ def test_every_finite_float16_becomes_the_same_float32() -> None:
     widened = np.empty(finite.shape, np.float32)
     widen(finite, widened)
     assert np.array_equal(widened.view(np.uint32), finite.astype(np.float32).view(np.uint32))
+
+
+@pytest.mark.parametrize("where", [".", "missing"])
+def test_rows_in_files_answer_like_rows_in_memory(tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "BLOCK_ROWS", 32)
+    stores = ExactStore(8), ExactStore(8, tmp_path / where)  # a folder that can't be written to: they stay in memory
+    rows = clustered(100, 8, seed=3)
+    for store in stores:
+        store.upsert(np.arange(100, dtype=np.int64), rows)
+        store.delete(np.arange(0, 100, 2, dtype=np.int64))
+    answers = [store.search(rows[7], 10, EVERYTHING) for store in stores]
+    assert answers[0][0].tolist() == answers[1][0].tolist()
+    assert answers[0][1].tolist() == answers[1][1].tolist()
+    assert list(tmp_path.iterdir()) == []  # nothing is left to be removed
