@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from protego import Protego
+
 from ..errors import CallerError, NotFound, Unavailable
 from ..files.owned_folder import claim_index
+from ..parsing.metadata import SUMMARY_CHARACTERS, cut_at_sentence, iso
 from . import digest, site_maps, urls
 from . import pages as page_files
-from .fetching import AGENT, Fetched, Fetcher, decoded
+from .fetching import AGENT, Fetched, Fetcher
 from .pages import WRITER, CrawlState, Record, state_path
 from .web_page import WebPage, as_page
 
@@ -26,6 +29,8 @@ logger = logging.getLogger(__name__)
 MOST_WITHIN = 16  #: pages visited within each other, as canonical addresses and equal texts lead
 MOST_SITEMAPS = 50
 REMOVED_STATUSES = frozenset({301, 308, 404, 410})  #: the page isn't here any more; any other status may pass
+LONGEST_DELAY_S = 30.0
+LEAST_DESCRIPTION = 50  #: characters of one that says what the page is about
 GIVEN_UP_AFTER = 3  #: failures of the language model in a row
 
 Summarize = Callable[[str, str], str]  #: title and Markdown → a summary; raises `Unavailable`
@@ -125,7 +130,7 @@ class Frontier:
         self.queued: set[str] = set()
         self.markdown_urls: dict[str, str] = {}  #: page key → the same page as Markdown
         self.sources: Counter[str] = Counter()
-        self.robots = site_maps.Robots()
+        self.robots = site_maps.parse_robots("")
         self.scope = urls.Scope.of(state.root_url)
 
     def open(self) -> WebPage:
@@ -135,8 +140,8 @@ class Frontier:
         """
         root = self._state.root_url
         self.robots = self._read_robots(root)
-        self._fetcher.slow_down(self.robots.delay_s)
-        if not self.robots.allows(root):
+        self._fetcher.slow_down(self.delay_s)
+        if not self.robots.can_fetch(root, AGENT):
             raise CallerError(f"{root} is closed to crawlers by its robots.txt.", hint="Ask its owners.")
         fetched = self._fetcher.get(root, within=self._moved)
         if not fetched.ok:
@@ -156,20 +161,25 @@ class Frontier:
         self.take_links(page, 0)
         return page
 
+    @property
+    def delay_s(self) -> float:
+        """Seconds that the site asks for between requests, 30 at most."""
+        return min(self.robots.crawl_delay(AGENT) or 0.0, LONGEST_DELAY_S)
+
     def _moved(self, url: str) -> str:
         """A site may move its first page to a folder, to https or to www, but not to another site."""
         mine, other = (urlsplit(address).hostname or "" for address in (self._state.root_url, url))
         same = mine.removeprefix("www.") == other.removeprefix("www.")
         return "" if same else f"another site; crawl {url} for that one"
 
-    def _read_robots(self, root: str) -> site_maps.Robots:
+    def _read_robots(self, root: str) -> Protego:
         """A missing robots.txt allows everything; one that can't be had allows nothing for now (RFC 9309)."""
         url = urls.normalised("/robots.txt", root)
         fetched = self._fetcher.get(url)
         if fetched.ok:
-            return site_maps.Robots(fetched.body[:512_000].decode("utf-8", "replace"), AGENT)
+            return site_maps.parse_robots(fetched.body[:512_000].decode("utf-8", "replace"))
         if 400 <= fetched.status < 500 or fetched.status in (0, 301, 302):
-            return site_maps.Robots()
+            return site_maps.parse_robots("")
         raise Unavailable(
             f"{url} can't be read (status {fetched.status}), so that nothing may be fetched for now.",
             hint="Try again later; what was crawled stays as it is.",
@@ -179,7 +189,7 @@ class Frontier:
         seen: set[str] = set()
         while candidates and len(seen) < MOST_SITEMAPS:
             url = urls.normalised(candidates.popleft(), self.scope.origin)
-            if not url or url in seen or self._moved(url) or not self.robots.allows(url):
+            if not url or url in seen or self._moved(url) or not self.robots.can_fetch(url, AGENT):
                 continue
             seen.add(url)
             fetched = self._fetcher.get(url, within=self._moved)
@@ -193,7 +203,7 @@ class Frontier:
         fetched = self._fetcher.get(address, within=self._moved)
         if not fetched.ok or fetched.media_type == "text/html":
             return
-        for url, section in site_maps.parse_llms(decoded(fetched.body, fetched.charset), fetched.url):
+        for url, section in site_maps.parse_llms(as_page(fetched).markdown, fetched.url):
             if self.scope.holds(url):
                 key = urls.page_key(url)
                 if section and section.lower() != "optional":
@@ -208,7 +218,7 @@ class Frontier:
             return "another site"
         if not self.scope.may_be_page(url):
             return "not a page by its address"
-        return urls.trap(url) if self.robots.allows(url) else "robots.txt"
+        return urls.trap(url) if self.robots.can_fetch(url, AGENT) else "robots.txt"
 
     def add(self, url: str, depth: int, source: str) -> None:
         """Queue an address, unless it was before or is refused."""
@@ -271,8 +281,6 @@ class Crawler:
         self._state = self._load_state(url)
         self._report = CrawlReport(project, self._state.root_url, project)
         self._failed_summaries = 0  # in a row
-        self._not_crawled: set[str] = set()  # files in the project's folder that no crawl made
-        self._unsaved: dict[str, str] = {}  # address → file written, but not recorded, before a kill
         self._waiting: list[str] = []  # pages being visited, each for the sake of the one before
         self._keys: dict[str, str] = {}  # page key → the address that has the file
         self._texts: dict[str, str] = {}  # hash of a page's text → the address that has the file
@@ -285,7 +293,7 @@ class Crawler:
         self._frontier = Frontier(self._state, self._fetcher, options, self._report.skip)
 
     def _load_state(self, url: str) -> CrawlState:
-        state, options = CrawlState.load(self._state_path), self._options
+        state = CrawlState.load(self._state_path)
         given = urls.normalised(url) if url else ""
         if url and not given:
             raise CallerError(f"{url!r} is no site's address.", hint="Give one such as https://docs.example.org/.")
@@ -297,7 +305,7 @@ class Crawler:
             raise CallerError(
                 f"{self._project!r} is the project of {state.root_url}.", hint="Choose another --project for this site."
             )
-        state.group_by = options.group_by or state.group_by
+        state.group_by = self._options.group_by or state.group_by
         return state
 
     def plan(self) -> CrawlPlan:
@@ -306,7 +314,7 @@ class Crawler:
             self._open()
             pages = [url for url, _ in self._frontier.queue]
             pause = 1 / self._options.per_second if self._options.per_second else 0.0
-            delay = max(pause, self._frontier.robots.delay_s)
+            delay = max(pause, self._frontier.delay_s)
             categories = Counter(" / ".join(self._frontier.category(url)) or "general" for url in pages)
             return CrawlPlan(
                 project=self._project,
@@ -348,8 +356,11 @@ class Crawler:
                 visited += 1
                 if visited % options.save_every == 0:
                     self._save()
-                self._show_progress(url)
-            state.finish()
+                if self._on_progress is not None:
+                    errors = len(report.errors)
+                    done = report.added + report.changed + report.unchanged + report.duplicates + errors
+                    self._on_progress(CrawlProgress(done, len(queue), self._fetcher.bytes_read, errors, url))
+            state.finished, state.writer = True, WRITER
             if state.group_by == "navigation":
                 report.overviews = digest.write_overviews(self._root, state)
             return report
@@ -373,12 +384,6 @@ class Crawler:
         if self._state.records:  # where nothing was reached, another address may be tried
             self._state.queue = list(self._frontier.queue)
             self._state.save(self._state_path)
-
-    def _show_progress(self, url: str) -> None:
-        if self._on_progress is not None:
-            report, errors = self._report, len(self._report.errors)
-            done = report.added + report.changed + report.unchanged + report.duplicates + errors
-            self._on_progress(CrawlProgress(done, len(self._frontier.queue), self._fetcher.bytes_read, errors, url))
 
     def _has_file(self, url: str) -> bool:
         record = self._state.records.get(url)
@@ -405,15 +410,6 @@ class Crawler:
                 self._keys.setdefault(urls.page_key(url), url)
                 self._texts.setdefault(record.text_hash, url)
                 self._report.pages += 1
-        ours = {record.file for record in self._state.records.values()}
-        found = (path.relative_to(self._root).as_posix() for path in (self._root / self._project).rglob("*.md"))
-        site = urls.page_key(self._frontier.scope.origin)
-        for path in set(found) - ours:
-            source = page_files.source_of(self._root / path)
-            if source and urls.page_key(source).startswith(site):
-                self._unsaved[source] = path
-            else:
-                self._not_crawled.add(path)
 
     # -- one page ------------------------------------------------------------------------------------------------------
 
@@ -533,33 +529,32 @@ class Crawler:
     def _write(self, url: str, page: WebPage, markdown: str, fetched: Fetched) -> None:
         state, report = self._state, self._report
         before = state.records.get(url, Record())
-        category = self._frontier.category(url)
         title = page.title or page_files.title_of(markdown, url)
         text_hash = page_files.hash_of(markdown)
-        if not re.search(r"\A\s*# |^# ", markdown, re.MULTILINE):
+        if not re.search(r"^\s*# ", markdown, re.MULTILINE):
             markdown = f"# {title}\n\n{markdown}"
-        keywords = list(dict.fromkeys([*page.keywords, *digest.keywords(markdown)]))[:10]
-        file = self._place(url, before, category)
-        fields = {"title": title, "source_url": url, "category": "/".join(category), "keywords": keywords}
+        document = digest.parsed(markdown)
         record = Record(
             round=state.round,
-            file=file,
             title=title,
             summary=before.summary,
-            category=category,
-            keywords=keywords,
+            category=self._frontier.category(url),
+            keywords=list(dict.fromkeys([*page.keywords, *digest.keywords(document)]))[:10],
             text_hash=text_hash,
-            file_hash=page_files.hash_of(f"{markdown}{fields}{file}"),
             etag=fetched.headers.get("etag", ""),
             last_modified=fetched.headers.get("last-modified", ""),
         )
-        if before.file_hash == record.file_hash and (self._root / file).is_file():
+        record.file = self._place(url, before, record.category)
+        category = "/".join(record.category)
+        fields = {"title": title, "source_url": url, "category": category, "keywords": record.keywords}
+        record.file_hash = page_files.hash_of(f"{markdown}{fields}{record.file}")
+        if before.file_hash == record.file_hash and (self._root / record.file).is_file():
             report.unchanged += 1
         else:
-            record.summary = self._summary(title, markdown, page.description)
-            front_matter = {**fields, "summary": record.summary, "fetched_at": _now()}
-            page_files.write(self._root, file, page_files.rendered(markdown, front_matter))
-            if before.file and before.file != file:
+            record.summary = self._summary(title, markdown, page.description) or document.summary
+            fields |= {"summary": record.summary, "fetched_at": iso(dt.datetime.now(dt.UTC))}
+            page_files.write(self._root, record.file, page_files.rendered(markdown, fields))
+            if before.file and before.file != record.file:
                 page_files.remove(self._root, before.file)
             report.added += not before.file
             report.changed += bool(before.file)
@@ -572,18 +567,19 @@ class Crawler:
 
     def _place(self, url: str, before: Record, category: list[str]) -> str:
         """The page's file: the one it has, unless its category has changed or somebody put another file there."""
-        file = before.file
-        if file and (self._root / file).is_file() and not page_files.is_crawled(self._root / file):
-            self._not_crawled.add(file)
-        elif file and before.category == category:
-            return file
-        ours = [record.file for record in self._state.records.values() if record.file and record is not before]
-        taken = {*self._not_crawled, *ours, *self._unsaved.values()} - {self._unsaved.pop(url, "")}
+        ours = {record.file.lower() for record in self._state.records.values() if record is not before}
+
+        def is_free(file: str) -> bool:
+            path = self._root / file
+            return file.lower() not in ours and (not path.exists() or page_files.source_of(path) == url)
+
+        if before.file and before.category == category and is_free(before.file):
+            return before.file
         segments, query = self._frontier.scope.below(url), urlsplit(url).query
-        return page_files.place(self._project, category, segments, query, taken)
+        return page_files.place(self._project, category, segments, query, is_free)
 
     def _summary(self, title: str, markdown: str, description: str) -> str:
-        """The language model's summary where there is one, else the page's most telling sentences."""
+        """The language model's summary where there is one, else the page's description where that is a sentence."""
         if self._options.summarize is not None and self._failed_summaries < GIVEN_UP_AFTER:
             try:
                 text = self._options.summarize(title, markdown)
@@ -594,8 +590,4 @@ class Crawler:
                 self._failed_summaries += 1
                 self._report.summary_error = str(error)
                 logger.warning("%s: summarised in its own words: %s", title, error)
-        return digest.summary(markdown, description)
-
-
-def _now() -> str:
-    return dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+        return cut_at_sentence(description, SUMMARY_CHARACTERS) if len(description) >= LEAST_DESCRIPTION else ""

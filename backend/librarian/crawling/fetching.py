@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import codecs
-import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from email.message import Message
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
@@ -16,7 +13,6 @@ import httpx
 
 from ..embeddings.services import retry_after_s
 from ..errors import CallerError
-from ..parsing.encoding import SUPERSETS
 from . import urls
 
 AGENT = "librarian"
@@ -37,6 +33,7 @@ class Fetched:
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)  #: names in lower case
     error: str = ""
+    charset: str = ""  #: as the server gives it
 
     @property
     def ok(self) -> bool:
@@ -47,13 +44,6 @@ class Fetched:
     def media_type(self) -> str:
         """As `text/html`, without parameters."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-    @property
-    def charset(self) -> str:
-        """As the server gives it; empty where it doesn't."""
-        message = Message()
-        message["content-type"] = self.headers.get("content-type", "")
-        return message.get_content_charset("")
 
 
 class Fetcher:
@@ -168,7 +158,7 @@ class Fetcher:
                     if time.monotonic() > deadline:
                         return Fetched(url, 0, headers=given, error=f"took longer than {4 * self._timeout_s:.0f} s")
                 self.bytes_read += len(body)
-                return Fetched(url, 200, bytes(body), given)
+                return Fetched(url, 200, bytes(body), given, charset=response.charset_encoding or "")
         except httpx.TimeoutException:
             return Fetched(url, 0, error=f"no answer within {self._timeout_s:g} s")
         except _LOST:
@@ -186,36 +176,3 @@ def _check_peer(response: httpx.Response) -> None:
             f"{response.url.host} is {address[0]}, an address that isn't public.",
             hint="Pass --allow-private to allow it.",
         )
-
-
-_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-_DECLARED = re.compile(rb"""charset\s*=\s*["']?\s*([\w:.-]+)""", re.I)
-_LOOKED_AT = 2_048  #: bytes at a page's beginning that may name its character set
-#: Names that are read as a larger set, as all browsers do (the WHATWG's encoding standard).
-_LARGER = {
-    **SUPERSETS, "ascii": "cp1252", "iso8859-11": "cp874", "tis-620": "cp874", "gbk": "gb18030", "big5": "big5hkscs"
-}  # fmt: skip
-
-
-def decoded(body: bytes, charset: str = "") -> str:
-    """The text, without a byte order mark. `charset` is what the server says; never raises."""
-    for mark, name in _MARKS:
-        if body.startswith(mark):
-            return body[len(mark) :].decode(name, "replace")
-    if known := _known(charset):
-        return body.decode(known, "replace")
-    try:
-        return body.decode("utf-8")
-    except UnicodeDecodeError:
-        named = _DECLARED.search(body[:_LOOKED_AT])
-        return body.decode(_known(named[1].decode("ascii")) or "cp1252" if named else "cp1252", "replace")
-
-
-def _known(charset: str) -> str:
-    """Python's name for a character set; empty where there is none of that name."""
-    try:
-        name = codecs.lookup(charset).name
-        "x".encode(name)
-    except (LookupError, UnicodeError, ValueError):
-        return ""
-    return _LARGER.get(name, name)

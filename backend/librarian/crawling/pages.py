@@ -9,7 +9,7 @@ import logging
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -23,7 +23,6 @@ logger = logging.getLogger(__name__)
 MOST_NAME = 80  #: characters of a folder's or a file's name
 MOST_BYTES = 210  #: of such a name; file systems take 255, of which a file that is being written needs some
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u0085\u2028\u2029]")
 _ENDINGS = re.compile(r"\.(html?|xhtml|md|markdown|mdx|php|aspx|txt)$", re.I)
 
 
@@ -67,28 +66,22 @@ def slug_of(text: str) -> str:
     return re.sub(r"[^\w.]+", "-", plain).strip("-.")
 
 
-def place(project: str, category: Sequence[str], segments: Sequence[str], query: str, taken: Iterable[str]) -> str:
+def place(
+    project: str, category: Sequence[str], segments: Sequence[str], query: str, is_free: Callable[[str], bool]
+) -> str:
     """A free path below the root for a page; longer names where short ones are taken."""
     folder = "/".join([project, *(name for part in category if (name := folder_name(part)))])
     names = [file_name(segments, parts) for parts in range(1, len(segments) + 1)] or ["index"]
     if query:
         names = [_short(f"{name}-{slug_of(query)}") for name in names]
     numbered = (f"{names[-1]}-{number}" for number in itertools.count(2))
-    low = {path.lower() for path in taken}
-    return next(path for name in itertools.chain(names, numbered) if (path := f"{folder}/{name}.md").lower() not in low)
+    return next(path for name in itertools.chain(names, numbered) if is_free(path := f"{folder}/{name}.md"))
 
 
 def rendered(markdown: str, fields: Mapping[str, object]) -> str:
     """Front matter and text. Every value is JSON, which YAML understands."""
-    lines = [f"{name}: {_value(value)}" for name, value in fields.items() if value not in ("", (), [], None)]
-    body = _CONTROL.sub("", markdown).strip("\n")
-    return "\n".join(["---", *lines, "---", "", body, ""])
-
-
-def _value(value: object) -> str:
-    if isinstance(value, tuple | list):
-        return json.dumps([_CONTROL.sub("", str(item)) for item in value], ensure_ascii=False)
-    return json.dumps(_CONTROL.sub("", str(value)), ensure_ascii=False)
+    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items() if value]
+    return "\n".join(["---", *lines, "---", "", markdown.strip("\n"), ""])
 
 
 def write(root: Path, file_path: str, text: str) -> None:
@@ -101,7 +94,7 @@ def write(root: Path, file_path: str, text: str) -> None:
 def remove(root: Path, file_path: str) -> bool:
     """Take a file away that a crawl has made, and the folders that are empty then; False where it is another's."""
     path = root / file_path
-    if os.path.lexists(path) and not is_crawled(path):
+    if os.path.lexists(path) and not source_of(path):
         logger.warning("%s isn't a crawled page any more and stays", path)
         return False
     path.unlink(missing_ok=True)
@@ -115,18 +108,8 @@ def remove(root: Path, file_path: str) -> bool:
     return True
 
 
-def is_crawled(path: Path) -> bool:
-    """Whether a file says in its front matter that a crawl has made it: of one page, or as an overview of several."""
-    return bool(_source_line(path, "source_urls?"))
-
-
 def source_of(path: Path) -> str:
-    """The address that a file was made from; empty where it wasn't."""
-    return _source_line(path, "source_url")
-
-
-def _source_line(path: Path, key_pattern: str) -> str:
-    """The first address under a front matter key that matches the pattern; empty where there is none."""
+    """The address that a crawl made a page or an overview from, the first of several; empty for other files."""
     try:
         if not path.is_file():
             return ""
@@ -134,8 +117,8 @@ def _source_line(path: Path, key_pattern: str) -> str:
             head = file.read(16_000)
     except (OSError, ValueError):
         return ""
-    found = re.search(rf'^{key_pattern}: \[?"([^"\n]+)"', head, re.M) if head.startswith("---\n") else None
-    return found.group(1) if found else ""
+    found = re.search(r'^source_urls?: \[?"([^"\n]+)"', head, re.M) if head.startswith("---\n") else None
+    return found[1] if found else ""
 
 
 def title_of(markdown: str, url: str) -> str:
@@ -166,7 +149,7 @@ def overlap(path: Path, markdown: str) -> float:
 
 FOLDER = "crawls"  #: within the index folder
 _FORMAT = 1
-WRITER = 3  #: how pages become Markdown; raised where pages that haven't changed come out otherwise
+WRITER = 4  #: how pages become Markdown; raised where pages that haven't changed come out otherwise
 
 
 @dataclass(slots=True)
@@ -202,10 +185,6 @@ class CrawlState:
     categories: dict[str, list[str]] = field(default_factory=dict)
     overviews: list[str] = field(default_factory=list)  #: files written for groups of pages
     writer: int = 1  #: that wrote all of them; an older one's pages are asked for anew
-
-    def finish(self) -> None:
-        """Note that a round has looked at everything."""
-        self.finished, self.writer = True, WRITER
 
     def save(self, path: Path) -> None:
         """Write it whole or not at all."""

@@ -124,31 +124,13 @@ def _words(element: _Element) -> str:
     return " ".join("".join(element.itertext()).replace("¶", "").split())[:80]
 
 
-LONGEST_DELAY_S = 30.0
 _VERSION = re.compile(r"^(\s*user-agent\s*:\s*[\w-]+)/.*", re.I | re.M)
 
 
-class Robots:
-    """What a robots.txt says to `agent`; an empty one allows everything.
+def parse_robots(text: str) -> Protego:
+    """What a robots.txt says; an empty one allows everything.
 
-    >>> Robots("User-agent: *\\nDisallow: /a\\nAllow: /a/b$", "x").allows("http://e.org/a/b")
+    >>> parse_robots("User-agent: *\\nDisallow: /a\\nAllow: /a/b$").can_fetch("http://e.org/a/b", "x")
     True
     """
-
-    def __init__(self, text: str = "", agent: str = "") -> None:
-        self._agent = agent
-        self._rules = Protego.parse(_VERSION.sub(r"\1", text.lstrip("\ufeff")))
-
-    @property
-    def sitemaps(self) -> tuple[str, ...]:
-        """Addresses of sitemaps, as they are written."""
-        return tuple(self._rules.sitemaps)
-
-    @property
-    def delay_s(self) -> float:
-        """Seconds that the site asks for between requests, 30 at most."""
-        return min(self._rules.crawl_delay(self._agent) or 0.0, LONGEST_DELAY_S)
-
-    def allows(self, url: str) -> bool:
-        """Whether the address may be fetched."""
-        return self._rules.can_fetch(url, self._agent)
+    return Protego.parse(_VERSION.sub(r"\1", text.lstrip("\ufeff")))

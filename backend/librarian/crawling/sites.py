@@ -6,7 +6,7 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import CallerError, NotFound, nearest, shortened, some_of
 from ..models import Deadline, Document, Filters, Hit, Query, SearchOutcome, StoredDocument
@@ -34,17 +34,12 @@ MOST_DOCUMENTS = 20  #: that one call may load
 @dataclass(frozen=True, slots=True)
 class _Entry:
     slug: str
-    project: str
     category: str
     stored: StoredDocument  # without its text
 
     @property
-    def by_title(self) -> tuple[str, str]:
-        return self.stored.document.title.lower(), self.slug
-
-    @property
-    def date(self) -> str:
-        return self.stored.document.last_modified
+    def document(self) -> Document:
+        return self.stored.document
 
 
 class Sites:
@@ -58,29 +53,20 @@ class Sites:
 
     def search_doc(self, query: Query, category: str | None, limit: int, deadline: Deadline) -> SiteSearchResponse:
         """The best `limit` documents, each with the sections that match. `query.filters.product` is the project."""
-        entries = self._entries()
-        chosen = list(_within(entries.values(), query.filters.product, category))
-        by_path = {entry.stored.document.file_path: entry for entry in chosen}
-        filters = Filters(kind="document", product=query.filters.product)
+        project = query.filters.product
+        by_path = {entry.document.file_path: entry for entry in _within(self._entries().values(), project, category)}
+        filters = Filters(kind="document", product=project)
         if category is not None:
-            filters = Filters(kind="document", product=query.filters.product, file_paths=tuple(by_path))
+            filters = replace(filters, file_paths=tuple(by_path))
         each = max(1, min(SECTIONS_PER_DOCUMENT, MOST_HITS // limit))  # so that many documents get a place each
+        most = min(MOST_HITS, limit * (each + 1))
         outcome = self._search(
-            Query(
-                text=query.text,
-                mode=query.mode,
-                filters=filters,
-                max_results=min(MOST_HITS, limit * (each + 1)),
-                max_per_document=each,
-            ),
-            deadline,
+            Query(text=query.text, mode=query.mode, filters=filters, max_results=most, max_per_document=each), deadline
         )
         groups: dict[str, list[Hit]] = {}
         for hit in outcome.hits:
-            path = next(
-                (path for path in (hit.document.document.file_path, *hit.document.also_in) if path in by_path), ""
-            )
-            if path:
+            paths = (hit.document.document.file_path, *hit.document.also_in)
+            if path := next((path for path in paths if path in by_path), ""):
                 groups.setdefault(path, []).append(hit)
         return SiteSearchResponse(
             query=query.text,
@@ -97,12 +83,14 @@ class Sites:
         if len(wanted) > MOST_DOCUMENTS:
             raise CallerError(f"slug names {len(wanted)} documents.", hint=f"Load {MOST_DOCUMENTS} at a time.")
         entries = self._entries()
-        paths = {entry.stored.document.file_path: entry for entry in entries.values()}
+        paths = {entry.document.file_path: entry for entry in entries.values()}
         found = []
         for name in dict.fromkeys(text.strip().partition("#")[0] for text in wanted):
-            entry = entries.get(name) or entries.get(name.lower()) or paths.get(name)
+            entry = entries.get(name.lower()) or paths.get(name)
             if entry is None:
-                raise _no_slug(name, entries)
+                near = ", ".join(map(repr, nearest(name, entries)))
+                hint = f"Nearest: {near}." if near else "Use searchDoc or listDoc."
+                raise NotFound(f"No document {shortened(name)}.", hint=hint)
             found.append(entry)
         with self._catalog.read() as reader:
             full = reader.documents([entry.stored.doc_id for entry in found], text=True)
@@ -123,23 +111,23 @@ class Sites:
 
         Raises `NotFound` for a category or type that isn't there.
         """
-        entries = list(_within(self._entries().values(), project, category))
+        entries = _within(self._entries().values(), project, category)
         if content_type is not None:
             entries = _of_type(entries, content_type)
         groups: dict[str, list[_Entry]] = {}
-        for entry in sorted(entries, key=lambda entry: entry.by_title):
+        for entry in sorted(entries, key=lambda entry: (entry.document.title.lower(), entry.slug)):
             groups.setdefault(entry.category, []).append(entry)
         names = sorted(groups, key=str.lower)
         if sort_by == "date":
             for group in groups.values():
-                group.sort(key=lambda entry: entry.date, reverse=True)
-            names.sort(key=lambda name: groups[name][0].date, reverse=True)
+                group.sort(key=lambda entry: entry.document.last_modified, reverse=True)
+            names.sort(key=lambda name: groups[name][0].document.last_modified, reverse=True)
         elif sort_by == "title":
-            names.sort(key=lambda name: (groups[name][0].by_title[0], name.lower()))
+            names.sort(key=lambda name: groups[name][0].document.title.lower())
         return SiteListResponse(
             total_documents=len(entries),
             categories=[
-                SiteCategory(name=name, document_count=len(groups[name]), documents=[_item(e) for e in groups[name]])
+                SiteCategory(name=name, document_count=len(groups[name]), documents=list(map(_item, groups[name])))
                 for name in names
             ],
         )
@@ -155,16 +143,32 @@ class Sites:
 def _indexed(reader: CatalogReader) -> Iterator[tuple[str, _Entry]]:
     documents = {stored.document.file_path: stored for stored in reader.iter_documents(Filters(kind="document"))}
     for path, slug in slugs(documents).items():
-        document = documents[path].document
-        folders = path.split("/")[1:-1] if path.startswith(f"{document.product}/") else path.split("/")[:-1]
-        yield slug, _Entry(slug, document.product, "/".join(folders) or GENERAL, documents[path])
+        folder = path.removeprefix(f"{documents[path].document.product}/").rpartition("/")[0]
+        yield slug, _Entry(slug, folder or GENERAL, documents[path])
 
 
-def _within(entries: Iterable[_Entry], project: str | None, category: str | None) -> Iterator[_Entry]:
-    every = [entry for entry in entries if project in (None, entry.project)]
+def slugs(file_paths: Iterable[str]) -> dict[str, str]:
+    """Path → slug, each slug once. Of paths with equal slugs all but the first by name get a suffix of their own.
+
+    >>> slugs(["kube/Getting Started/Install.md"])
+    {'kube/Getting Started/Install.md': 'kube-getting-started-install'}
+    """
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for path in sorted(file_paths):
+        parts = map(slug_of, re.sub(r"\.[A-Za-z0-9]{1,8}$", "", path).split("/"))
+        slug = "-".join(filter(None, parts)) or "document"
+        if slug in taken:
+            slug = f"{slug}-{hashlib.sha256(path.encode()).hexdigest()[:8]}"
+        taken.add(slug)
+        found[path] = slug
+    return found
+
+
+def _within(entries: Iterable[_Entry], project: str | None, category: str | None) -> list[_Entry]:
+    every = [entry for entry in entries if project in (None, entry.document.product)]
     if category is None:
-        yield from every
-        return
+        return every
     wanted = "/".join(part.strip() for part in category.split("/")).strip("/").lower()
     found = [entry for entry in every if f"{entry.category.lower()}/".startswith(f"{wanted}/")]
     if not found:
@@ -172,12 +176,12 @@ def _within(entries: Iterable[_Entry], project: str | None, category: str | None
         raise NotFound(
             f"No category {shortened(category)}.", hint=f"{some_of(names, category, 'categories')} Use listDoc."
         )
-    yield from found
+    return found
 
 
 def _of_type(entries: list[_Entry], wanted: str) -> list[_Entry]:
     low = wanted.strip().lower().lstrip(".")
-    types = [(entry, (entry.stored.document.doc_type, entry.stored.document.file_type)) for entry in entries]
+    types = [(entry, (entry.document.doc_type, entry.document.file_type)) for entry in entries]
     found = [entry for entry, names in types if low in (name.lower().lstrip(".") for name in names)]
     if not found and entries:
         known = sorted({name for _, names in types for name in names})
@@ -185,43 +189,34 @@ def _of_type(entries: list[_Entry], wanted: str) -> list[_Entry]:
     return found
 
 
-def _no_slug(name: str, entries: Mapping[str, _Entry]) -> NotFound:
-    low = name.lower()
-    near = nearest(name, entries)
-    near += [slug for slug in entries if low and low in slug and slug not in near][: 3 - len(near)]
-    hint = f"Nearest: {', '.join(map(repr, near))}." if near else "Use searchDoc or listDoc."
-    return NotFound(f"No document {shortened(name)}.", hint=hint)
-
-
 def _item(entry: _Entry) -> SiteListItem:
-    document = entry.stored.document
+    document = entry.document
     return SiteListItem(
         slug=entry.slug,
         title=document.title,
-        project=entry.project,
+        project=document.product,
         description=document.summary,
         last_updated=document.last_modified,
     )
 
 
 def _result(entry: _Entry, hits: Sequence[Hit]) -> SiteResult:
-    document = entry.stored.document
+    document = entry.document
     sections: dict[str, SectionMatch] = {}
-    for hit in hits:
+    for hit in sorted(hits, key=lambda hit: -hit.relevance):
         chunk = hit.chunk.chunk
         title = chunk.heading_path[-1] if chunk.heading_path else document.title
-        above = [place for place, heading in enumerate(document.headings) if heading.line <= chunk.line_end]
-        named = [place for place in above if document.headings[place].text == title]
-        section = f"{entry.slug}#{named[-1] + 1 if named else 0}"
+        above = (place for place, heading in enumerate(document.headings, 1) if heading.line <= chunk.line_end)
+        number = max((place for place in above if document.headings[place - 1].text == title), default=0)
+        section = f"{entry.slug}#{number}"
         match = SectionMatch(
             section_id=section, section_title=title, content_snippet=hit.snippet.text, relevance_score=hit.relevance
         )
-        if section not in sections or match.relevance_score > sections[section].relevance_score:
-            sections[section] = match
+        sections.setdefault(section, match)
     return SiteResult(
         slug=entry.slug,
         title=document.title,
-        project=entry.project,
+        project=document.product,
         category=entry.category,
         relevance_score=max(hit.relevance for hit in hits),
         content_preview=document.summary or hits[0].snippet.text[:300],
@@ -236,14 +231,12 @@ def _document(entry: _Entry, document: Document, include_sections: bool) -> Site
     return SiteDocument(
         slug=entry.slug,
         title=document.title,
-        project=entry.project,
+        project=document.product,
         category=str(matter.get("category") or entry.category),
         file_path=document.file_path,
-        sources=[str(source) for source in sources] if isinstance(sources, list) else [str(sources)],
+        sources=list(map(str, sources if isinstance(sources, list) else [sources])),
         last_updated=document.last_modified,
-        keywords=[str(word) for word in keywords]
-        if isinstance(keywords, list)
-        else list(digest.keywords(pages.without_front_matter(document.text))),
+        keywords=list(map(str, keywords if isinstance(keywords, list) else digest.keywords(document))),
         summary=document.summary,
         sections=sections_of(entry.slug, document) if include_sections else [],
     )
@@ -262,31 +255,8 @@ def sections_of(slug: str, document: Document) -> list[SiteSection]:
     for number, ((start, level, title), end) in enumerate(zip(parts, ends, strict=True)):
         content = text[start:end].strip("\n")
         if number or content.strip():
-            words = list(digest.keywords(content, 5))
+            words = list(digest.keywords(document, start, end, 5))
             found.append(
                 SiteSection(section_id=f"{slug}#{number}", title=title, level=level, content=content, keywords=words)
             )
-    return found
-
-
-def slug_for(file_path: str) -> str:
-    """The slug of a path.
-
-    >>> slug_for("kube/Getting Started/Install.md")
-    'kube-getting-started-install'
-    """
-    base = re.sub(r"\.[A-Za-z0-9]{1,8}$", "", file_path)
-    return "-".join(part for piece in base.split("/") if (part := slug_of(piece))) or "document"
-
-
-def slugs(file_paths: Iterable[str]) -> dict[str, str]:
-    """Path → slug, each slug once. Of paths with equal slugs all but the first by name get a suffix of their own."""
-    found: dict[str, str] = {}
-    taken: set[str] = set()
-    for path in sorted(file_paths):
-        slug = slug_for(path)
-        if slug in taken:
-            slug = f"{slug}-{hashlib.sha256(path.encode()).hexdigest()[:8]}"
-        taken.add(slug)
-        found[path] = slug
     return found

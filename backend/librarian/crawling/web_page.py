@@ -2,45 +2,40 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from lxml import etree
 from lxml.etree import _Element
 
+from ..errors import SourceError
 from ..parsing.document_builder import DocumentBuilder
-from ..parsing.html import HtmlPage, html_tree, page_title, title_tag
-from ..parsing.html_cleanup import around_text, main_of
+from ..parsing.html import HtmlPage, decode_page, html_tree, page_title, title_tag
+from ..parsing.html_cleanup import around_text, forwarded_to, main_of
 from . import pages, site_maps, urls
-from .fetching import AGENT, Fetched, decoded
+from .fetching import AGENT, Fetched
 
 logger = logging.getLogger(__name__)
 
-FEW_WORDS = 15  #: a page with fewer, but with scripts, shows its text only to a browser that runs them
-FEW_BELOW_TITLE = 3  #: of such a page that has its title as a heading, which only a server writes there
+FEW_WORDS = 15  #: a page with fewer and no title, but with scripts, shows its text only to a browser that runs them
+FEW_BELOW_TITLE = 3  #: as does one with fewer besides its title
 LEAST_SHARE = 0.9  #: of the extracted words and the page's headings that the element must hold, with all code
 LINKED = 0.6  #: share of a menu's words that are links, at least
 LEAST_LINKS = 3  #: of a menu
 _CONTAINERS = frozenset({"div", "section", "table", "tbody", "tr", "td", "center", "font", "form"})
 _BOXES = frozenset({"div", "ul", "ol", "table", "center"})
-_UNSEEN = frozenset({"script", "style", "noscript", "template"})
 _OTHER_PAGES = ".//a[@href][not(starts-with(@href, '#'))]"  #: links that don't stay within the page
-_MARKED = (
-    "self::h1 or self::h2 or self::h3 or self::h4 or self::h5 or self::h6 or self::pre or self::div[@class='title']"
+_MARKS = (
+    ".//*[self::h1 or self::h2 or self::h3 or self::h4 or self::h5 or self::h6 or self::pre"
+    " or self::div[@class='title']]"
 )
 _WORD = re.compile(r"\w+")
-#: What generators mark as the text below the title.
-_INNER = (
-    "//*[@id='apicontent']",
-    "//*[contains(concat(' ', @class, ' '), ' md-content__inner ')]",
-    "//*[contains(concat(' ', @class, ' '), ' theme-doc-markdown ')]",
-    "//main//*[contains(concat(' ', @class, ' '), ' vp-doc ')]",
-    "//*[contains(concat(' ', @class, ' '), ' mw-parser-output ')]",
-)
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u0085\u2028\u2029]")
 _SHELL = ".//header | .//footer | .//aside"  #: around the text of a page that marks none
 _CHROME = (
     ".//form[not(.//h1 or .//h2 or .//pre)]"
@@ -74,20 +69,26 @@ def as_page(fetched: Fetched) -> WebPage:
     kind = fetched.media_type
     is_html = fetched.body[:200].lstrip().lower().startswith((b"<!doctype", b"<html"))
     indexable, follow = _robots_rules(fetched.headers.get("x-robots-tag", ""))
-    if kind in _TEXT and not is_html:
-        text = decoded(fetched.body, fetched.charset).replace("\r\n", "\n")
-        text = pages.without_front_matter(text).strip()
-        title = pages.title_of(text, fetched.url)
-        return WebPage(title, f"{text}\n" if text else "", indexable=indexable, error="" if text else "no text")
+    if kind not in _TEXT | _HTML and not is_html:
+        return WebPage("", "", error=f"not a page: {kind}")
     if kind in _HTML or is_html:
         page = read_page(fetched.body, fetched.url, fetched.charset)
         return replace(page, indexable=page.indexable and indexable, follow=page.follow and follow)
-    return WebPage("", "", error=f"not a page: {kind}")
+    text = pages.without_front_matter(_decoded(fetched.body, fetched.url, fetched.charset)).strip()
+    title = pages.title_of(text, fetched.url)
+    return WebPage(title, f"{text}\n" if text else "", indexable=indexable, error="" if text else "no text")
+
+
+def _decoded(body: bytes, url: str, charset: str) -> str:
+    try:
+        return _CONTROLS.sub("", decode_page(body, url, charset, "cp1252").text)
+    except SourceError:  # it is no text
+        return ""
 
 
 def read_page(body: bytes, url: str, charset: str = "") -> WebPage:
     """Reads HTML. Never raises: what isn't HTML becomes a page with a problem."""
-    root = html_tree(decoded(body, charset))
+    root = html_tree(_decoded(body, url, charset))
     if root is None:
         return WebPage("", "", error="no text")
     base = urls.normalised(next(iter(root.xpath("//base/@href")), ""), url) or url
@@ -95,18 +96,18 @@ def read_page(body: bytes, url: str, charset: str = "") -> WebPage:
         (tag.get("name") or tag.get("property") or "").lower(): tag.get("content") or "" for tag in root.iter("meta")
     }
     indexable, follow = _robots_rules(f"{meta.get('robots', '')},{meta.get('librarian', '')}")
-    refresh = _refresh(root, base)
+    target = forwarded_to(root)
+    refresh = urls.normalised(target, base) if target else ""
     links = [urls.normalised(target, base) for target in root.xpath("//a/@href | //area/@href")]
     navigation = site_maps.navigation(root, base)
     builder = written(root, base, url)
     title = page_title(root, builder) or " ".join(meta.get("og:title", "").split())
     markdown = f"{builder.text}\n"
-    words, named = len(_WORD.findall(markdown)), len(_WORD.findall(title))
-    served = words - named >= FEW_BELOW_TITLE and any(heading.level == 1 for heading in builder.headings)
-    error = ""
-    if not words:
-        error = "no text"
-    if words < FEW_WORDS and named * 2 + 3 > words - 3 and not served and not refresh and root.xpath("//script"):
+    words = len(_WORD.findall(markdown))
+    has_title = any(heading.level == 1 for heading in builder.headings)
+    is_shell = words < FEW_WORDS if not has_title else words - len(_WORD.findall(title)) < FEW_BELOW_TITLE
+    error = "" if words or refresh else "no text"
+    if is_shell and not refresh and root.xpath("//script"):
         error = "empty without JavaScript"
     return WebPage(
         title=title,
@@ -119,8 +120,16 @@ def read_page(body: bytes, url: str, charset: str = "") -> WebPage:
         markdown_url=_linked(root, "alternate", base, "text/markdown"),
         indexable=indexable and not refresh,
         follow=follow,
-        error="" if refresh else error,
+        error=error,
     )
+
+
+def _linked(root: _Element, relation: str, base: str, media_type: str = "") -> str:
+    for link in root.iter("link"):
+        relations = (link.get("rel") or "").lower().split()
+        if relation in relations and (not media_type or (link.get("type") or "").lower() == media_type):
+            return urls.normalised(link.get("href") or "", base)
+    return ""
 
 
 def written(root: _Element, base: str, url: str) -> DocumentBuilder:
@@ -139,7 +148,7 @@ def written(root: _Element, base: str, url: str) -> DocumentBuilder:
 
     main, around = _main(root)
     builder = DocumentBuilder()
-    HtmlPage(builder, around=around | _unfolded_tabs(main), address=address).write(main)
+    HtmlPage(builder, around=around | _labelled_tabs(main), address=address).write(main)
     return builder
 
 
@@ -164,14 +173,11 @@ def _robots_rules(robots: str) -> tuple[bool, bool]:
 def _main(root: _Element) -> tuple[_Element, set[_Element]]:
     """The element with the page's text, and what of it stands around that."""
     around = around_text(root, title_tag(root))
-    found: list[_Element] = next((inner for path in _INNER if (inner := root.xpath(path))), [])
-    main = max(found, key=_count, default=None)
-    if main is None or not _count(main):
-        main = main_of(root, is_trusted=True)
+    main = main_of(root, is_trusted=True)
     if main is None:
         body = root.find("body")
         whole = root if body is None else body
-        around |= {*whole.xpath(_SHELL), *whole.xpath(_CHROME)}
+        around |= set(whole.xpath(f"{_SHELL} | {_CHROME}"))
         main = main_element(whole)
         around |= _menus(main)
     elif main.get("id") in ("content", "main", "main-content"):
@@ -182,25 +188,20 @@ def _main(root: _Element) -> tuple[_Element, set[_Element]]:
 def main_element(body: _Element) -> _Element:
     """The innermost container that holds the page's text; `body` itself where no text stands out."""
     wanted = Counter(_WORD.findall(_extracted(body)))
-    marks = f".//*[{_MARKED}]"
-    enough, most, code = LEAST_SHARE * wanted.total(), LEAST_SHARE * len(body.xpath(marks)), len(body.xpath(".//pre"))
-    best: _Element = body
-    while wanted:
-        inner = next(
-            (
-                child
-                for child in best
-                if child.tag in _CONTAINERS
-                and len(child.xpath(marks)) >= most
-                and len(child.xpath(".//pre")) == code
-                and (Counter(_WORD.findall("".join(child.itertext()))) & wanted).total() >= enough
-            ),
-            None,
+    enough, most, code = LEAST_SHARE * wanted.total(), LEAST_SHARE * len(body.xpath(_MARKS)), len(body.xpath(".//pre"))
+
+    def holds_text(child: _Element) -> bool:
+        return (
+            child.tag in _CONTAINERS
+            and len(child.xpath(_MARKS)) >= most
+            and len(child.xpath(".//pre")) == code
+            and (Counter(_WORD.findall("".join(child.itertext()))) & wanted).total() >= enough
         )
-        if inner is None:
-            break
-        best = inner
-    return best
+
+    best: _Element | None = body if wanted else None
+    while best is not None:
+        body, best = best, next(filter(holds_text, best), None)
+    return body
 
 
 def _extracted(body: _Element) -> str:
@@ -219,8 +220,7 @@ def _extracted(body: _Element) -> str:
 def _menus(main: _Element) -> set[_Element]:
     """The menus that stand before the text within its own element, and repeat themselves further below.
 
-    A menu is a list, a table or a box of which most words lead to other pages. Where hardly anything else is on the
-    page, as in an index, it is the text.
+    Where hardly anything else is on the page, as in an index, they are the text.
     """
     menus: dict[_Element, str] = {}
     for child in main if not (main.text or "").strip() else ():
@@ -230,29 +230,22 @@ def _menus(main: _Element) -> set[_Element]:
             menus[child] = text
         if (child.tail or "").strip():
             break
-    again = [child for child in main if child not in menus and child.tag in _BOXES and _shown(child) in menus.values()]
-    rest = [child for child in main if child not in menus]
-    marked = any(child.xpath(f"self::*[{_MARKED}] | .//*[{_MARKED}]") for child in rest)
-    return {*menus, *again} if marked or sum(map(_count, rest)) > sum(map(_count, menus)) else set()
+    again = {child for child in main if child.tag in _BOXES and _shown(child) in menus.values()}
+    found = again | set(menus)
+    marked = len(main.xpath(_MARKS)) > sum(len(menu.xpath(_MARKS)) for menu in found)
+    return found if marked or _count(main) > 2 * sum(map(_count, found)) else set()
 
 
 def _is_menu(element: _Element) -> bool:
-    marks = element.xpath(f".//*[{_MARKED}]")
-    if element.tag not in _BOXES or any(mark.tag != "h1" or not _is_link(mark) for mark in marks):
+    """Whether it is a list, a table or a box of which most words lead to other pages."""
+    if element.tag not in _BOXES or any(mark.tag != "h1" or mark.find("a") is None for mark in element.xpath(_MARKS)):
         return False
     links = element.xpath(_OTHER_PAGES)
     return len(links) >= LEAST_LINKS and sum(map(_count, links)) >= LINKED * _count(element)
 
 
-def _is_link(heading: _Element) -> bool:
-    """Whether a heading is nothing but a link to another page, as a site's name is."""
-    return any(_shown(link) == _shown(heading) for link in heading.xpath(_OTHER_PAGES))
-
-
 def _shown(element: _Element) -> str:
-    if not isinstance(element.tag, str) or element.tag in _UNSEEN:
-        return ""
-    return " ".join("".join(element.itertext()).split())
+    return " ".join("".join(element.xpath(".//text()[not(parent::script or parent::style)]")).split())
 
 
 def _count(element: _Element) -> int:
@@ -262,88 +255,37 @@ def _count(element: _Element) -> int:
 
 # -- tabs ------------------------------------------------------------------------------------------------------------
 
-_PANELS = (
-    ".//*[@role='tabpanel'] | .//*[contains(concat(' ', @class, ' '), ' tabbed-block ')"
-    " or contains(concat(' ', @class, ' '), ' tab-pane ') or contains(concat(' ', @class, ' '), ' tabpanel ')]"
-    " | .//*[contains(concat(' ', @class, ' '), ' vp-code-group ')]/div[@class='blocks']/div"
+_PANEL = (
+    "[@role='tabpanel' or contains(concat(' ', @class, ' '), ' tabbed-block ')"
+    " or contains(concat(' ', @class, ' '), ' tab-pane ') or contains(concat(' ', @class, ' '), ' tabpanel ')"
+    " or parent::div[@class='blocks']/parent::*[contains(concat(' ', @class, ' '), ' vp-code-group ')]]"
 )
-_TABS = (
-    ".//*[@role='tab'] | .//*[contains(concat(' ', @class, ' '), ' tablist ')]//li[@class='tab']"
+_TABS_AND_PANELS = (
+    f".//*{_PANEL} | .//*[@role='tab'] | .//*[contains(concat(' ', @class, ' '), ' tablist ')]//li[@class='tab']"
     " | .//*[contains(concat(' ', @class, ' '), ' tabbed-labels ')]/label"
     " | .//*[contains(concat(' ', @class, ' '), ' vp-code-group ')]/div[@class='tabs']/label"
 )
-_FAR = 3  #: a set of tabs stands no further above its panels' parent
 
 
-def _unfolded_tabs(main: _Element) -> set[_Element]:
+def _labelled_tabs(main: _Element) -> set[_Element]:
     """Puts each tab's label in front of its panel and shows the panels that wait for a click; returns the tabs.
 
-    A tab names its panel as WAI-ARIA says (`aria-labelledby`, `aria-controls`), by a link to it, or by its place
-    among as many tabs as there are panels next to each other. A label without a panel stays where it is.
+    Panels belong to the tabs before them where there are as many; other tabs stay where they are.
     """
-    panels = main.xpath(_PANELS)
-    tabs = main.xpath(_TABS) if panels else []
-    by_name = {tab.get("id"): tab for tab in tabs if tab.get("id")}
-    by_target = {target: tab for tab in reversed(tabs) for target in _targets(tab)}  # the first of several shows all
-    by_place = dict(_by_place(panels))
+    panels = set(main.xpath(f".//*{_PANEL}"))
+    by_home: dict[_Element | None, list[_Element]] = {}  # by the panel that holds them
+    for one in main.xpath(_TABS_AND_PANELS) if panels else ():
+        by_home.setdefault(next((above for above in one.iterancestors() if above in panels), None), []).append(one)
     used: set[_Element] = set()
     for panel in panels:
         panel.attrib.pop("hidden", None)
-        named = (by_name.get(panel.get("aria-labelledby")), by_target.get(panel.get("id")), by_place.get(panel))
-        tab = next((tab for tab in named if tab is not None), None)
-        if tab is not None and (words := _shown(tab)):
-            label = etree.Element("p", {"class": "librarian-tab-label"})
-            label.text, label.tail, panel.text = words, panel.text, None
-            panel.insert(0, label)
-            used.add(tab)
+    for found in by_home.values():
+        runs = [list(run) for _, run in itertools.groupby(found, panels.__contains__)]
+        for tabs, shown in itertools.pairwise(runs):
+            if shown[0] in panels and len(tabs) == len(shown):
+                for tab, panel in zip(tabs, shown, strict=True):
+                    label = etree.Element("p", {"class": "librarian-tab-label"})
+                    label.text, label.tail, panel.text = _shown(tab), panel.text, None
+                    panel.insert(0, label)
+                used.update(tabs)
     return used
-
-
-def _targets(tab: _Element) -> set[str]:
-    """Ids of the panels that a tab, or the link in it, says it opens."""
-    named = [tab.get("aria-controls") or ""]
-    for element in (tab, *tab.iter("a")):
-        named += [(element.get(name) or "").partition("#")[2] for name in ("href", "data-bs-target", "data-target")]
-    return {name for name in named if name}
-
-
-def _by_place(panels: list[_Element]) -> Iterator[tuple[_Element, _Element]]:
-    """(panel, its tab) where panels next to each other are as many as the tabs of their set."""
-    known = set(panels)
-
-    def innermost(element: _Element) -> _Element | None:
-        return next((around for around in (element, *element.iterancestors()) if around in known), None)
-
-    groups: dict[_Element, list[_Element]] = {}
-    for panel in panels:
-        groups.setdefault(panel.getparent(), []).append(panel)
-    for parent, group in groups.items():
-        home = innermost(parent)
-        for around in [parent, *parent.iterancestors()][:_FAR]:
-            tabs = [tab for tab in around.xpath(_TABS) if innermost(tab) is home]
-            if len(tabs) == len(group):
-                yield from zip(group, tabs, strict=True)
-            if tabs or around is home:
-                break
-
-
-# -- links -----------------------------------------------------------------------------------------------------------
-
-
-def _linked(root: _Element, relation: str, base: str, media_type: str = "") -> str:
-    for link in root.iter("link"):
-        relations = (link.get("rel") or "").lower().split()
-        if relation in relations and (not media_type or (link.get("type") or "").lower() == media_type):
-            return urls.normalised(link.get("href") or "", base)
-    return ""
-
-
-def _refresh(root: _Element, base: str) -> str:
-    """Where a page that only leads on leads to."""
-    for tag in root.iter("meta"):
-        if (tag.get("http-equiv") or "").lower() == "refresh":
-            delay, _, target = (tag.get("content") or "").partition(";")
-            target = re.sub(r"^\s*url\s*=\s*", "", target, flags=re.I).strip("'\" ")
-            if target and delay.strip() in ("0", "1", "2", "3", "0.1"):
-                return urls.normalised(target, base)
-    return ""

@@ -24,13 +24,14 @@ from typing import TYPE_CHECKING
 
 from ..models import Excluded, Heading
 from .document_builder import Target, lines_of
-from .encoding import Decoded, decode
+from .encoding import SUPERSETS, Decoded, decode
 from .front_matter import FrontMatter, read_front_matter
 from .html_cleanup import (
     around_text,
     code_language,
     drawn_text,
     formula,
+    forwarded_to,
     heading_level,
     image_text,
     is_around,
@@ -38,7 +39,6 @@ from .html_cleanup import (
     is_label,
     is_layout,
     is_listing,
-    is_sent_on,
     is_silent,
     main_of,
     name_of,
@@ -414,6 +414,7 @@ _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 _TEMPLATE = re.compile(r"\{%-?[^%\n]*%\}")  #: a generator's tag
 _FIRST, _SECOND = re.compile(r"1(?:\.0)?\.?\s"), re.compile(r"2(?:\.0)?\.?\s")
 _NO_WORD = re.compile(r"\W")
+_BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _HEAD_BYTES = 4096
 _LONGEST_SIGNPOST = 1_000  #: characters of a page that only says where another one is
 
@@ -424,7 +425,7 @@ class HtmlParser:
     extensions: tuple[str, ...] = (".html", ".htm", ".xhtml")
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
-        decoded = _decoded(data, source.file_path)
+        decoded = decode_page(data, source.file_path)
         front = read_front_matter(decoded.text) if decoded.text.startswith(("---", "+++")) else FrontMatter()
         text = decoded.text[front.end :]
         root = html_tree(_TEMPLATE.sub("", text) if front.end else text)
@@ -454,7 +455,7 @@ class HtmlParser:
             encoding_confidence=decoded.confidence,
             summary=_summary(document) or document.summary,
         )
-        if root is not None and len(document.text) < _LONGEST_SIGNPOST and is_sent_on(root):
+        if root is not None and len(document.text) < _LONGEST_SIGNPOST and forwarded_to(root):
             document = replace(document, excluded=(Excluded(0, len(document.text), "sent on"),))
         return _with_front_matter(document, front, source) if front.end else document
 
@@ -536,17 +537,21 @@ def html_tree(text: str) -> _Element | None:
         return None
 
 
-def _decoded(data: bytes, name: str) -> Decoded:
-    match = _DECLARED.search(data[:_HEAD_BYTES])
-    if match and not data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        try:
-            data.decode("utf-8")
-        except UnicodeDecodeError:
+def decode_page(data: bytes, name: str, served: str = "", otherwise: str = "") -> Decoded:
+    """Decode a page as its bytes, its server or itself says, in this order; without `otherwise` the rest is guessed."""
+    if data.startswith(_BYTE_ORDER_MARKS):
+        return decode(data, name)
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        match = _DECLARED.search(data[:_HEAD_BYTES])
+        declared = (match[1] or match[2]).decode("ascii") if match else ""
+        for named in filter(None, (served, declared, otherwise)):
             try:
-                encoding = codecs.lookup((match.group(1) or match.group(2)).decode("ascii")).name
-                text = data.decode("cp1252" if encoding == "iso8859-1" else encoding)
-            except (LookupError, UnicodeDecodeError):
-                return decode(data, name)
+                encoding = codecs.lookup(named).name
+                text = data.decode(SUPERSETS.get(encoding, encoding))
+            except (LookupError, ValueError):
+                continue
             return Decoded(text.replace("\r\n", "\n").replace("\r", "\n"), encoding, 1.0)
     return decode(data, name)
 

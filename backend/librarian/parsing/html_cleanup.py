@@ -23,6 +23,7 @@ _MANY = 2_000  #: elements of a box that are counted where that costs little
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 #: What parts a page's own title from its site's name; behind a colon that is the name of a manual.
 _SITE = re.compile(r"\s*(?:[|—–·»]|\s-)\s|\s*: .*\b(?:manual|documentation|reference|guide|api)$", re.I)
+_REFRESH = re.compile(r"\s*[0-5]?(?:\.\d+)?\s*;\s*(?:url\s*=\s*)?['\"]?\s*([^'\"#\s][^'\"]*)", re.I)
 _WHOLE = frozenset({"html", "body", "main", "article"})
 
 
@@ -39,14 +40,13 @@ def around_text(root: _Element, title: str) -> set[_Element]:
     return found
 
 
-def is_sent_on(root: _Element) -> bool:
-    """Whether a browser that shows the page goes on to another at once: it holds nothing but that."""
+def forwarded_to(root: _Element) -> str:
+    """The address that a browser goes on to at once, as a page says that holds nothing but that; else empty."""
     for element in root.iter("meta"):
         if (element.get("http-equiv") or "").lower() == "refresh":
-            delay, _, target = (element.get("content") or "").partition(";")
-            named = target.strip().lower().startswith("url=") and target.strip()[4:].strip("\"' #") != ""
-            return named and delay.strip() in ("", "0", "1", "2", "3", "4", "5")
-    return False
+            found = _REFRESH.match(element.get("content") or "")
+            return found[1].strip() if found else ""
+    return ""
 
 
 def _leads_to_neighbour(link: _Element) -> bool:
@@ -126,6 +126,14 @@ def _heading(heading: _Element) -> str:
 
 # -- the main text ---------------------------------------------------------------------------------------------------
 
+#: What generators mark as the text below the title.
+_INNER = (
+    "//*[@id='apicontent']",
+    "//*[contains(concat(' ', @class, ' '), ' md-content__inner ')]",
+    "//*[contains(concat(' ', @class, ' '), ' theme-doc-markdown ')]",
+    "//main//*[contains(concat(' ', @class, ' '), ' vp-doc ')]",
+    "//*[contains(concat(' ', @class, ' '), ' mw-parser-output ')]",
+)
 _MAIN = (
     "//main", "//*[@role='main']", "//div[@itemprop='articleBody']", "//article",
     "//*[self::div or self::section or self::td]"
@@ -137,6 +145,10 @@ _MAIN_SHARE = 0.3  #: of the text, below which a candidate isn't the main text
 
 def main_of(root: _Element, *, is_trusted: bool = False) -> _Element | None:
     """The element that a page marks as its main text, which `is_trusted` however short it is; None where none is."""
+    for path in _INNER if is_trusted else ():
+        found = [inner for inner in root.xpath(path) if "".join(inner.itertext()).strip()]
+        if len(found) == 1:
+            return found[0]
     total = sum(map(len, root.itertext()))
     for path in _MAIN:
         found = root.xpath(path)

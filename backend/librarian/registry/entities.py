@@ -30,6 +30,7 @@ _NAMES = frozenset({"server.json", "agent-card.json", "agent.json", "agent_card.
 _LEFT_OUT = frozenset({"extension", "too_large", "in_root"})  #: why the index may pass over such a file
 _OFFICIAL = "io.modelcontextprotocol.registry/official"
 _SCHEMAS = ("inputSchema", "input_schema", "schema")
+_DEEPEST = 3  #: lists and objects around an entry
 _NUMBERS = re.compile(r"\d+")
 _FILLED = ("description", "tags", "tools", "capabilities", "skills")  #: what older versions may add
 
@@ -80,38 +81,28 @@ def entities_of(data: object, file_path: str = "") -> tuple[Entity, ...]:
 
 def _found(data: object, depth: int) -> Iterator[Entity]:
     if isinstance(data, list):
-        for item in data if depth < 3 else ():
+        for item in data if depth < _DEEPEST else ():
             yield from _found(item, depth + 1)
     elif isinstance(data, dict):
-        inner = [data[key] for key in ("servers", "agents") if isinstance(data.get(key), list | dict)]
-        if inner and depth < 3 and not isinstance(data.get("name"), str):
-            for value in inner:
-                yield from _found(_listed(value), depth + 1)
-        elif isinstance(server := data.get("server"), dict):
-            if (entity := _server(server, _official(data))) is not None:
+        lists = [data[key] for key in ("servers", "agents") if isinstance(data.get(key), list | dict)]
+        if lists and depth < _DEEPEST and not isinstance(data.get("name"), str):
+            for value in lists:
+                if isinstance(value, dict):  # from path to entry
+                    value = [{"path": key, **entry} for key, entry in value.items() if isinstance(entry, dict)]
+                yield from _found(value, depth + 1)
+        else:
+            server = data.get("server")
+            entity = _server(server, data) if isinstance(server, dict) else _agent(data) or _server(data, data)
+            if entity is not None:
                 yield entity
-        elif (entity := _agent(data) or _server(data, _official(data))) is not None:
-            yield entity
 
 
-def _listed(value: object) -> object:
-    """Entries of a mapping from path to entry, with their path; a list stays as it is."""
-    if isinstance(value, dict):
-        return [{"path": key, **entry} for key, entry in value.items() if isinstance(entry, dict)]
-    return value
-
-
-def _official(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    meta = data.get("_meta")
-    found = meta.get(_OFFICIAL) if isinstance(meta, dict) else None
-    return found if isinstance(found, dict) else {}
-
-
-def _server(data: Mapping[str, Any], official: Mapping[str, Any]) -> Entity | None:
-    """A server.json, or an entry with a path or with tools."""
+def _server(data: Mapping[str, Any], around: Mapping[str, Any]) -> Entity | None:
+    """A server.json, or an entry with a path or with tools. `around` may hold what its registry says of it."""
     name = _text(data.get("server_name")) or _text(data.get("name"))
     if not name:
         return None
+    official = _mapping(_mapping(around.get("_meta")).get(_OFFICIAL))
     published = "$schema" in data and "server" in str(data["$schema"])
     published |= any(isinstance(data.get(key), list) for key in ("packages", "remotes")) and "/" in name
     published |= bool(official) and "version" in data
@@ -126,19 +117,17 @@ def _server(data: Mapping[str, Any], official: Mapping[str, Any]) -> Entity | No
         description=_text(data.get("description")),
         tags=_texts(data.get("tags")) or _texts(data.get("keywords")),
         enabled=data.get("is_enabled") is not False and status != "deleted",
-        tools=tuple(_tools(data)),
+        tools=tuple(_tools(data.get("tools", data.get("tool_list")))),
         version=_text(data.get("version")),
         latest=official.get("isLatest") is True,
     )
 
 
-def _tools(data: Mapping[str, Any]) -> Iterator[ToolCard]:
-    listed = data.get("tools", data.get("tool_list"))
-    for item in listed if isinstance(listed, list) else ():
-        if isinstance(item, dict) and (name := _text(item.get("name")) or _text(item.get("tool_name"))):
+def _tools(listed: object) -> Iterator[ToolCard]:
+    for item in map(_mapping, listed if isinstance(listed, list) else ()):
+        if name := _text(item.get("name")) or _text(item.get("tool_name")):
+            summary = _text(_mapping(item.get("parsed_description")).get("main"))  # of a docstring, by gateways
             schema: dict[str, Any] = next((item[key] for key in _SCHEMAS if isinstance(item.get(key), dict)), {})
-            parsed = item.get("parsed_description")  # a docstring, as gateways take it apart
-            summary = _text(parsed.get("main")) if isinstance(parsed, dict) else ""
             yield ToolCard(name, _text(item.get("description")) or summary, schema)
 
 
@@ -160,8 +149,8 @@ def _agent(data: Mapping[str, Any]) -> Entity | None:
         capabilities=_texts(abilities),
         skills=tuple(
             SkillItem(name=skill, description=_text(item.get("description")))
-            for item in skills
-            if isinstance(item, dict) and (skill := _text(item.get("name")))
+            for item in map(_mapping, skills)
+            if (skill := _text(item.get("name")))
         ),
         version=_text(data.get("version")),
     )
@@ -169,19 +158,12 @@ def _agent(data: Mapping[str, Any]) -> Entity | None:
 
 def merged(entities: Iterable[Entity]) -> tuple[Entity, ...]:
     """One entity per type and path: the latest version, its gaps filled from the others; ordered by path."""
-    groups: dict[tuple[str, str], list[Entity]] = {}
-    for entity in entities:
-        groups.setdefault((entity.kind, entity.path.strip("/").casefold()), []).append(entity)
-    return tuple(sorted((_latest(group) for group in groups.values()), key=lambda entity: (entity.kind, entity.path)))
-
-
-def _latest(group: list[Entity]) -> Entity:
-    """The latest version, with what it lacks taken from the others."""
-    best, *others = sorted(group, key=lambda entity: (entity.latest, _rank(entity.version)), reverse=True)
-    for other in others:
-        gaps = {name: getattr(other, name) for name in _FILLED if not getattr(best, name)}
-        best = replace(best, **gaps)
-    return best
+    found: dict[tuple[str, str], Entity] = {}
+    for other in sorted(entities, key=lambda one: (one.latest, _rank(one.version)), reverse=True):
+        key = (other.kind, other.path.strip("/").casefold())
+        best = found.setdefault(key, other)
+        found[key] = replace(best, **{name: getattr(other, name) for name in _FILLED if not getattr(best, name)})
+    return tuple(sorted(found.values(), key=lambda entity: (entity.kind, entity.path)))
 
 
 def _rank(version: str) -> tuple[tuple[int, ...], bool, str]:
@@ -199,6 +181,10 @@ def _texts(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         value = value.split(",")
     return tuple(text for item in value if (text := _text(item))) if isinstance(value, list) else ()
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 class RegistryFiles:
@@ -248,8 +234,10 @@ def _read(path: Path, name: str, size: int) -> tuple[Entity, ...]:
         return ()
     try:
         # NaN and infinities become null and lone surrogates U+FFFD, so that the answer is valid JSON.
-        data = json.loads(path.read_bytes(), parse_constant=lambda _: None)
-        found = entities_of(_encodable(data), name)
+        written = json.dumps(json.loads(path.read_bytes(), parse_constant=lambda _: None), ensure_ascii=False)
+        found = entities_of(
+            json.loads(written.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")), name
+        )
     except (OSError, ValueError, RecursionError) as error:
         if promises:
             logger.warning("The registry file %s can't be read: %s", name, error)
@@ -257,14 +245,3 @@ def _read(path: Path, name: str, size: int) -> tuple[Entity, ...]:
     if not found and promises:
         logger.warning("The registry file %s holds neither a server nor an agent.", name)
     return found
-
-
-def _encodable(value: object) -> object:
-    """JSON with lone surrogates replaced."""
-    if isinstance(value, str) and not value.isascii():
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    if isinstance(value, list):
-        return [_encodable(item) for item in value]
-    if isinstance(value, dict):
-        return {_encodable(key): _encodable(item) for key, item in value.items()}
-    return value

@@ -13,20 +13,10 @@ from librarian.crawling import digest
 def test_marks_without_end_cost_no_more_than_other_text(piece: str) -> None:
     """Once for each of them all the text behind it was looked through, for hours, while nobody else was answered."""
     begun = time.monotonic()
-    digest.keywords("# Tokens\n\nTokens expire.\n\n" + piece * 100_000)
+    digest.keywords(digest.parsed("# Tokens\n\nTokens expire.\n\n" + piece * 100_000))
     assert time.monotonic() - begun < 20
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("before\n```\ncode\n```\nafter", "before\n\nafter"),
-        ("before\n~~~~ sh\ncode\n~~~\nmore\n~~~~~\nafter", "before\n\nafter"),
-        ("before\n```\ncode without end", "before\n"),
-        ("see [the **guide**](guide.md#top) ![a plan](plan.png)now", "see the guide now"),
-        ("[![badge](b.svg)](https://e.org) [open [", " [open ["),
-        ("# Title\nsaid\n| a | b |", "\nsaid\n"),
-    ],
-)
-def test_prose_is_what_a_reader_reads_in_sentences(text: str, expected: str) -> None:
-    assert digest.prose(text) == expected
+def test_keywords_are_the_words_of_headings_and_prose_but_not_of_code_and_tables() -> None:
+    text = "# Quota\n\nThe [ledger](shard.md) counts.\n\n- ledger\n\n```\ncode code code\n```\n\n| row |\n| --- |\n"
+    assert digest.keywords(digest.parsed(text)) == ("quota", "ledger", "counts")

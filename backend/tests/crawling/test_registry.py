@@ -82,9 +82,8 @@ def test_the_design_s_own_example_is_scored_as_printed() -> None:
     assert scoring.keywords("context7 docs") == ("context7", "docs")
     entity = Entity("mcp_server", "/context7", "Context7")
     assert scoring.text_boost(entity, ("context7",)) == 8.0
-    score = scoring.hybrid_score(0.3412, 8.0)
-    assert score == pytest.approx(0.6706 + 0.8)
-    assert scoring.clamped(score) == 1.0
+    assert scoring.score_of(0.3412, 8.0) == pytest.approx(0.6706 + 0.8)
+    assert ask(registry(entity, cosines={"Context7": 0.3412}), "context7").servers[0].relevance_score == 1.0
 
 
 @pytest.mark.parametrize(
@@ -124,7 +123,7 @@ def test_answers_are_the_best_of_all_and_scored_by_the_formula(
     cosines = {f"N{i} ": value for i, (_, _, value) in enumerate(rows)}
     words = scoring.keywords(query)
     expected = {
-        entity.path: scoring.clamped((cosines[f"N{i} "] + 1) / 2 + 0.1 * scoring.text_boost(entity, words))
+        entity.path: min((cosines[f"N{i} "] + 1) / 2 + 0.1 * scoring.text_boost(entity, words), 1.0)
         for i, entity in enumerate(entities)
     }
     answer = ask(registry(*entities, cosines=cosines), query, most)

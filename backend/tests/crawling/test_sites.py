@@ -25,13 +25,15 @@ from librarian.api.model_text import render, structured
 from librarian.cli import main
 from librarian.crawling import digest
 from librarian.crawling import pages as page_files
+from librarian.crawling.digest import parsed
 from librarian.crawling.sites import Sites, sections_of, slugs
 from librarian.embeddings.model_files import ModelStore
 from librarian.errors import CallerError, NotFound
 from librarian.evaluation.evaluate import QueryLog
 from librarian.library import Librarian
-from librarian.models import Deadline, Document, Filters, Query, SearchOutcome, SourceFile
+from librarian.models import Deadline, Filters, Query, SearchOutcome, SourceFile
 from librarian.parsing.chunking import StructureChunker
+from librarian.parsing.metadata import SUMMARY_CHARACTERS
 from librarian.parsing.reader import FileReader
 from librarian.schemas import ResponseModel
 from librarian.storage.catalog import SqliteCatalog
@@ -100,13 +102,14 @@ class Shelf:
         """File path → page, while the body runs."""
         files: dict[str, Page] = {}
         for page in pages:
-            name = page_files.place(page.project, page.category, [page_files.slug_of(page.title)], "", files)
+            named = [page_files.slug_of(page.title)]
+            name = page_files.place(page.project, page.category, named, "", lambda path: path not in files)
             fields = {
                 "title": page.title,
                 "source_url": page.url,
                 "category": "/".join(page.category),
-                "keywords": digest.keywords(page.markdown),
-                "summary": digest.summary(page.markdown),
+                "keywords": digest.keywords(parsed(page.markdown)),
+                "summary": parsed(page.markdown).summary,
             }
             page_files.write(self.folder, name, page_files.rendered(page.markdown, fields))
             files[name] = page
@@ -169,26 +172,19 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Librarian]:
 def test_property_1_summary_generation_with_keywords_and_sections(title: str, lead: str, body: Any) -> None:
     """Feature: vector-search-enhancement, Property 1."""
     markdown = markdown_of(title, lead, body)
-    words = digest.keywords(markdown)
+    document = parsed(markdown)
+    words = digest.keywords(document)
     assert words
     assert len({word.lower() for word in words}) == len(words)
     assert all(word.lower() in markdown.lower() for word in words)
-    summary = digest.summary(markdown)
-    assert 0 < len(summary) <= digest.SUMMARY
-    plain = " ".join(digest.prose(markdown).split())
-    assert all(sentence in plain for sentence in re.split(r"(?<=works\.) ", summary))
-    document = parsed(markdown)
+    summary = document.summary
+    assert 0 < len(summary) <= SUMMARY_CHARACTERS
+    assert all(sentence in " ".join(markdown.split()) for sentence in re.split(r"(?<=works\.) ", summary))
     sections = sections_of("slug", document)
     assert [section.title for section in sections] == [heading.text for heading in document.headings]
     assert len({section.section_id for section in sections}) == len(sections)
     together = "".join(section.content for section in sections)
     assert "".join(together.split()) == "".join(markdown.split())  # nothing lost, nothing twice
-
-
-def parsed(markdown: str) -> Document:
-    from librarian.parsing.reader import PARSERS
-
-    return PARSERS[".md"].parse(SourceFile("/x.md", "p/c/x.md", "p", "c", 1, 1), markdown.encode())
 
 
 @HUNDRED
