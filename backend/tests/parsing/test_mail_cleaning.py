@@ -114,10 +114,7 @@ def test_an_attribution_may_be_wrapped_anywhere(line: str, width: int) -> None:
     "block",
     [
         "----- Weitergeleitete Nachricht ----- Von: Ann <ann@x.org>An: bob@x.org Gesendet: 3.3.2026Betreff: Plan",
-        "----- İletilmiş Mesaj ----- Kimden: Ann <ann@x.org>Kime: bob@x.org Konu: Plan",
-        "-------- Original message --------From: Ann <ann@x.org> Date: 3/3/26  10:00  (GMT+01:00) To: bob@x.org",
         "-------- Oprindelig besked --------\nFra: Ann <ann@x.org>\nDato: 03.03.2026 10.00\nEmne: Plan",
-        "----- Egy másik levél -----\n\nFeladó: Ann\nDátum: 2026. 03. 03.\nTárgy: Plan",
         "====\n\nMessage du : 03/03/2026 10:00\nDe : Ann <ann@x.org>\nA : bob@x.org\nCopie à : \nSujet : Plan",
     ],
 )
@@ -171,7 +168,6 @@ def test_what_only_looks_like_history_stays(text: str) -> None:
         ("Outlook für iOS beziehen <https://aka.ms/x>", "signature"),
         ("_______________________________________________\ndev mailing list\ndev@lists.x.org", "footer"),
         ("-- \nTo unsubscribe from this group, send mail to dev+unsubscribe@x.org", "footer"),
-        ("https://lists.x.org/mailman/listinfo/dev", "footer"),
         ("Ciao,\nAnn", "closing"),
         ("-----BEGIN PGP SIGNATURE-----\n\niQEz\n=abcd\n-----END PGP SIGNATURE-----", "pgp"),
         ("Best regards,\nAnn", "closing"),

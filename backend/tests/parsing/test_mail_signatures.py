@@ -1,7 +1,6 @@
 """What a rule opens at the end of a mail, and what it doesn't: what is proved here.
 
 * A row under a heading opens no signature: what follows is the mail's own.
-* A postscript below a signature is the mail's own.
 """
 
 from __future__ import annotations
@@ -25,12 +24,6 @@ def test_a_row_under_a_heading_opens_no_signature(heading: str, row: str) -> Non
     for above in ("", "[ https://x.org/browse/PUMP-12 ]\n\n", "The pump is old.\n\n----\n"):
         text = f"{above}{heading}\n{row * len(heading)}\n\nSee https://x.org/pumps for the valve."
         assert own(text) == text
-    assert own(f"Replace it.\n\nAnn\n{row * 30}\nAnn Lee\nhttps://x.org/ann\n").split() == ["Replace", "it.", "Ann"]
-
-
-def test_a_row_that_ends_a_paragraph_of_its_width_opens_a_signature() -> None:
-    text = "The pump that stands behind the gate\nhas run for years and is to be spared.\n" + "_" * 38
-    assert own(f"{text}\nAnn Lee\n+49 30 1234567") == text.rsplit("\n", 1)[0]
 
 
 @pytest.mark.parametrize(
@@ -44,14 +37,6 @@ def test_a_row_that_ends_a_paragraph_of_its_width_opens_a_signature() -> None:
 )
 def test_a_name_or_a_saying_below_two_dashes_is_a_signature(below: str) -> None:
     assert own(f"The pump is old.\n\n--\n{below}\n") == "The pump is old."
-
-
-@pytest.mark.parametrize(
-    "said", ["P.S. Ring first.", "PS:\nRing first.", "Btw, the gate is shut.", "Nachtrag: Freitag ist zu."]
-)
-@pytest.mark.parametrize("signature", ["-- \nAnn Lee\nPier 12", f"{'_' * 30}\nAnn Lee\nann@x.org"])
-def test_a_postscript_below_a_signature_is_read(signature: str, said: str) -> None:
-    assert own(f"The pump is old.\n\n{signature}\n\n{said}\n").split() == f"The pump is old. {said}".split()
 
 
 def test_what_stands_between_a_rule_and_a_signature_is_no_footer() -> None:
