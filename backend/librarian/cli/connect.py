@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..daemon import client_log
-from ..errors import CallerError, SetupError, counted
+from ..errors import CallerError, SetupError
 from ..files.writing import write_whole
 
 NAME = "librarian"
@@ -254,7 +254,6 @@ def _fault(entry: Mapping[str, Any]) -> str:
 def callers(index: Path) -> list[str]:
     """The last five clients that called, the latest first, as words."""
     return [
-        f"{client.name} {client.version}".strip()
-        + f" ({counted(client.calls, 'call')}, last {time.strftime('%Y-%m-%d %H:%M', time.localtime(client.last))})"
-        for client in client_log.read(index)[::-1][:5]
-    ]
+        f"{name} {client.version}".strip() + f" ({time.strftime('%Y-%m-%d %H:%M', time.localtime(client.last))})"
+        for name, client in reversed(client_log.read(index).items())
+    ][:5]

@@ -254,7 +254,6 @@ class _Process:
         self._lock = lock
         self._stop = asyncio.Event()
         self._fingerprint = origin
-        self._client_log = ClientLog(settings.index.path)
         self._failure: Exception | None = None
         self._app: Any = None
         self._last: threading.Timer | None = None
@@ -278,7 +277,6 @@ class _Process:
                 await opening
                 await watching
         finally:
-            self._client_log.write()
             if self._handle.library is not None:
                 await asyncio.to_thread(self._handle.library.close)
         if self._failure is not None:
@@ -428,7 +426,7 @@ class _Process:
             calls=calls,
             version=__version__,
             title=self.settings.system.name,
-            on_call=self._client_log.note,
+            on_call=ClientLog(self.settings.index.path).note,
         )
 
     @contextlib.asynccontextmanager

@@ -117,23 +117,17 @@ def quarantine(*paths: Path, name: str = "") -> Path:
     one copy is kept. Returns the new folder.
     """
     path = paths[0].with_name(name or paths[0].name)
-    pattern = re.compile(rf"{re.escape(path.name)}\.{_DAMAGED}-([1-9]\d{{0,8}})")
-    found = ((pattern.fullmatch(entry.name), Path(entry.path)) for entry in list(os.scandir(path.parent)))
-    earlier = {int(match[1]): there for match, there in found if match}
-    for number in count(max(earlier, default=0) + 1):
-        target = path.with_name(f"{path.name}.{_DAMAGED}-{number}")
-        try:
-            target.mkdir(mode=PRIVATE)
-            break
-        except FileExistsError:
-            continue
+    numbered = (path.with_name(f"{path.name}.{_DAMAGED}-{number}") for number in count(1))
+    target = next(folder for folder in numbered if not os.path.lexists(folder))
+    earlier = [each for each in path.parent.glob(f"{path.name}.{_DAMAGED}-*") if _mark(each).get("part") == path.name]
+    target.mkdir(mode=PRIVATE)
     with suppress(OSError):  # a disk without space: then this copy is never deleted
         _write_mark(target, _DAMAGED, path.name)
     for each in paths:
         with suppress(FileNotFoundError):
             each.rename(target / each.name)
-    for older in earlier.values():
-        if _mark(older) == _content(_DAMAGED, path.name) and not older.is_symlink():
+    for older in earlier:
+        if not older.is_symlink():
             import shutil  # here: it takes as long as all else that a bridge imports of this package
 
             shutil.rmtree(older, ignore_errors=True)
@@ -160,12 +154,9 @@ def _require_no_links(folder: Path, kind: Kind) -> None:
             )
 
 
-def _content(kind: str, maker: str) -> dict[str, object]:
-    return {"made_by": _PROGRAM, "kind": kind, "part": maker, "format": FORMAT}
-
-
 def _write_mark(folder: Path, kind: str, maker: str) -> None:
-    write_whole(folder / MARK, json.dumps(_content(kind, maker)) + "\n", mode=0o600)
+    content = {"made_by": _PROGRAM, "kind": kind, "part": maker, "format": FORMAT}
+    write_whole(folder / MARK, json.dumps(content) + "\n", mode=0o600)
 
 
 def _mark(folder: Path) -> dict[str, object]:
@@ -214,48 +205,8 @@ def claim_index(index: Path) -> None:
     claim(index, _INDEX)
 
 
-def _is_unmarked_index(folder: Path) -> bool:
-    """Whether files show that Librarian made the folder: its catalog, one of its locks, or nothing but what a backup of
-    an index holds (guide/upgrading.md)."""
-    if _is_catalog(folder / "catalog.sqlite") or any(_is_lock(folder / name) for name in _LOCKS):
-        return True
-    return all(is_own(each) or _is_stored(each) for each in list(folder.iterdir()))
-
-
-def _is_stored(path: Path) -> bool:
-    if path.name == "crawls":
-        return path.is_dir() and all(json_object(each).keys() >= _CRAWL for each in list(path.iterdir()))
-    if path.name == "ranker.json":
-        return json_object(path).keys() == {"tuned_on", "model", "weights"}
-    if path.name == "questions.jsonl":
-        return _head(path).startswith(b'{"at": "')
-    return path.name == "vectors.sqlite" and b"fingerprint TEXT NOT NULL UNIQUE, dimension INTEGER" in _head(path)
-
-
-def _head(path: Path) -> bytes:
-    """The first page of a database, or as much of another file."""
-    try:
-        with path.open("rb") as file:
-            return file.read(4096)
-    except OSError:
-        return b""
-
-
-def _is_catalog(path: Path) -> bool:
-    header = _head(path)
-    return header.startswith(b"SQLite format 3\0") and header[68:72] == APPLICATION_ID.to_bytes(4, "big")
-
-
-def _is_lock(path: Path) -> bool:
-    found = json_object(path)
-    return found.keys() == {"pid", "version"} and isinstance(found["pid"], int)
-
-
-_CRAWL: Final = {"format", "project", "root_url", "records"}
-_LOCKS: Final = ("daemon.lock", "starting.lock")
 _INDEX: Final = Kind(
     "index",
     "librarian.files.owned_folder",
     "Choose another folder, or an empty one, with --index or `index.path` (INDEX_PATH).",
-    _is_unmarked_index,
 )

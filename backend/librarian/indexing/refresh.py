@@ -226,10 +226,8 @@ class Refresh:
         return diff, known, looked_at
 
     def _places(self, paths: Iterable[str]) -> list[str]:
-        """The paths, the links that lead to them, and what their documents are on disk now: of two files of one name
-        perhaps the other."""
+        """The paths, and what their documents are on disk now: of two files of one name perhaps the other."""
         found = dict.fromkeys(sorted(paths))
-        found.update(dict.fromkeys(link for path in list(found) for link in self.scanner.links_to(path)))
         found.update(dict.fromkeys(self._paths.on_disk(name_of(self._relative(path))) for path in list(found)))
         return list(found)
 

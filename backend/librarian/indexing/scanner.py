@@ -15,7 +15,6 @@ from pathspec import GitIgnoreSpec
 from ..errors import SetupError, SourceError
 from ..files.paths import Paths, chosen, left_out_folder, mtime_of, name_of, spelling_of
 from ..files.safe_open import open_below
-from ..files.symlinks import Links
 from ..models import Failure, SourceFile
 from ..parsing.email.parser import EXTENSIONS as ARCHIVE_EXTENSIONS
 from ..parsing.email.parser import format_of
@@ -192,7 +191,6 @@ class FolderScanner:
         self._include = Chosen("docs.include", include) if include else None
         self._exclude = Chosen("docs.exclude", exclude) if exclude else None
         self._paths = Paths(self._root)
-        self._links = Links()
         self._followed: dict[str, str] = {}  # real path of a link's target → the link that it is followed through
 
     # -- the whole library -------------------------------------------------------------------------------------------
@@ -204,7 +202,7 @@ class FolderScanner:
         """
         self._real_root = os.path.realpath(self._root)
         self.require_root()
-        self._followed, self._links = {}, Links()
+        self._followed = {}
         yield from self._folder(self._root, "", IgnoreRules(), (self._real_root,))
 
     def require_root(self) -> None:
@@ -257,7 +255,6 @@ class FolderScanner:
             target = ""
             if stat.S_ISLNK(status.st_mode):
                 target = os.path.realpath(path)
-                self._links.remember(path)
                 if (reason := self._refused_link(target, relative, chain)) is not None:
                     return reason
                 status = os.stat(path)
@@ -378,10 +375,6 @@ class FolderScanner:
                 return outcome if last or isinstance(outcome, Failure) else None
             chain = (*chain, outcome)
         return (current, relative, rules, chain) if parts else None
-
-    def links_to(self, path: str) -> list[str]:
-        """Absolute paths where what is at `path` is found through links, as far as these were met so far."""
-        return self._links.to(path)
 
     def _parts_below_root(self, path: str) -> list[str]:
         path = os.path.abspath(path)
