@@ -78,22 +78,6 @@ def read(index: Path) -> Address | None:
         return None
 
 
-def require_readable(index: Path) -> None:
-    """Raises `SetupError` where the folder's address is for another user alone: no second daemon can be
-    started next to that user's."""
-    path = index / ADDRESS
-    why = ""
-    if os.path.isdir(index) and not os.access(index, os.R_OK | os.X_OK):
-        why = "belongs to another user"
-    elif os.path.exists(path) and not os.access(path, os.R_OK):
-        why = "is in use by a process of another user"
-    if why:
-        raise SetupError(
-            f"The index folder {index} {why}.",
-            hint="Choose one of your own with --index or INDEX_PATH, or have that user share it by `librarian serve`.",
-        )
-
-
 def listen(index: Path) -> tuple[socket.socket, str]:
     """A listening socket and its path. Only for the holder of the daemon's lock: it removes what a dead daemon left."""
     path = index / SOCKET

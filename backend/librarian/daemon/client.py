@@ -142,37 +142,22 @@ def shut_down_daemon(index: Path, *, timeout_s: float = 30.0) -> bool:
     return True
 
 
-def replace_daemon(index: Path, *, version: str, timeout_s: float = 30.0) -> FolderLock:
-    """The daemon's lock, for a process that is to be the daemon: a running one is shut down, and meanwhile no other is
-    started. Raises `Unavailable` where it doesn't let go.
+def take_over(index: Path, *, if_idle: bool = False, timeout_s: float = START_S, hint: str = "") -> FolderLock:
+    """The daemon's lock, for a process that is to write the index itself. Meanwhile no daemon is started.
+
+    A running daemon is shut down, with `if_idle` only one in the background without clients. Raises `SetupError` if
+    another process keeps the folder, with `hint` as what to do then, and `Unavailable` if a daemon does not end.
     """
     lock = FolderLock(index, DAEMON)
     with FolderLock(index, STARTING).hold(timeout_s=timeout_s):
-        if not lock.acquire(version=version):
-            shut_down_daemon(index, timeout_s=timeout_s)
-            if not lock.acquire(version=version, timeout_s=timeout_s):
-                holder = lock.holder()
-                raise Unavailable(
-                    f"Process {holder.pid if holder else '?'} owns {index} and doesn't let go.",
-                    hint="End it and try again.",
-                )
-    return lock
-
-
-def owned(index: Path, *, hint: str) -> FolderLock:
-    """The daemon's lock, for a program that uses the library by itself for a while: two would write at once.
-
-    A background daemon without clients is shut down. Raises `SetupError` if another process really uses the folder,
-    with `hint` as what to do then, and `Unavailable` if a daemon does not release it.
-    """
-    lock = FolderLock(index, DAEMON)
-    if lock.acquire(version=__version__):
-        return lock
-    with FolderLock(index, STARTING).hold(timeout_s=START_S), suppress(OSError):
-        if (address := addresses.read(index)) and not ping(address) and not address.url:
-            shut_down_daemon(index)
-            if lock.acquire(version=__version__, timeout_s=1.0):
-                return lock
+        if lock.acquire(version=__version__):
+            return lock
+        address = addresses.read(index)
+        with suppress(OSError):
+            if not if_idle or (address is not None and not address.url and not ping(address)):
+                shut_down_daemon(index, timeout_s=timeout_s)
+                if lock.acquire(version=__version__, timeout_s=1.0 if if_idle else timeout_s):
+                    return lock
     holder = lock.holder()
     raise SetupError(f"Process {holder.pid if holder else '?'} owns the index {index}.", hint=hint)
 
@@ -184,7 +169,6 @@ def _reach(library: Library, timeout_s: float, *, replace: bool = False) -> Daem
     """
     address = addresses.read(library.index)
     if address is None:
-        addresses.require_readable(library.index)
         return None
     try:
         daemon = Daemon(address, ping(address, timeout_s=timeout_s))

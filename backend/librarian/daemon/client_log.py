@@ -9,7 +9,7 @@ import json
 import logging
 import time
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ..files.owned_folder import json_object
 from ..files.writing import write_whole
@@ -55,7 +55,7 @@ class ClientLog:
 def read(index: Path) -> dict[str, Client]:
     """Who has called, by name, the last one last; empty where nothing is written or it can't be understood."""
     try:
-        rows = json_object(index / CLIENTS)
-        return {name: Client(str(version), float(last)) for name, (version, last) in rows.items()}  # type: ignore[misc]
-    except (ValueError, TypeError):
+        rows: dict[str, Any] = json_object(index / CLIENTS)
+        return {name: Client(str(row[0]), float(row[1])) for name, row in rows.items()}
+    except (ValueError, TypeError, IndexError):
         return {}

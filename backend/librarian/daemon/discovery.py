@@ -11,6 +11,7 @@ import json
 import os
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -118,32 +119,19 @@ def find(
 
 
 def fingerprint(config: Path | None, *, environ: Mapping[str, str] | None = None, repository: Path = REPOSITORY) -> str:
-    """What the settings come from, and the state of a clone, as a few characters that differ where a file, a variable
-    or the program does: between releases its version stays.
+    """What the settings come from, as a few characters that differ where a file, a variable or a clone's commit does.
 
     `config` is the file that `find` has found.
     """
     environ = os.environ if environ is None else environ
     variables = read_dotenv(config).variables | {name: value for name, value in environ.items() if value}
     values = {name: variables[name] for name in sorted(VARIABLES & variables.keys())}
-    try:
-        content = config.read_bytes() if config else b""
-    except OSError:
-        content = b""  # loading the settings reports it
-    text = json.dumps([str(config or ""), values, _state(repository)]).encode() + content
+    text = json.dumps([str(config or ""), values]).encode()
+    with suppress(OSError):  # loading the settings reports it
+        text += config.read_bytes() if config else b""
+    with suppress(OSError):  # an installed program changes with its version
+        text += (repository / ".git" / "logs" / "HEAD").read_bytes()[-200:]
     return f"{len(text):x}-{zlib.crc32(text):08x}"
-
-
-def _state(repository: Path) -> list[int]:
-    """Differs after each pull, checkout and commit, which git notes in a log; empty where there is none."""
-    try:
-        git = repository / ".git"
-        if git.is_file():  # of a further work tree
-            git = repository / git.read_text("utf-8").removeprefix("gitdir:").strip()
-        noted = (git / "logs" / "HEAD").stat()
-    except (OSError, ValueError):
-        return []
-    return [noted.st_size, noted.st_mtime_ns]
 
 
 def _setting(content: Mapping[str, Any], key: str, default: str) -> object:

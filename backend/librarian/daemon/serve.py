@@ -40,7 +40,7 @@ from ..settings import SETTINGS, Settings, revealed
 from . import address as addresses
 from . import logging_setup
 from .address import Address, bind
-from .client import replace_daemon, served_at, shorten_log
+from .client import served_at, shorten_log, take_over
 from .client_log import ClientLog
 from .discovery import fingerprint
 
@@ -74,20 +74,12 @@ def places(settings: Settings, url: str) -> str:
 
 def _named(settings: Settings) -> list[str]:
     """The options with which a command typed here means the same library: those that it wouldn't find by itself."""
-    config, root, index = settings.config_file, settings.docs.root_path, settings.index.path
-    options: dict[str, Path | None] = {"--config": config, "--root": root, "--index": index}
-    with contextlib.suppress(SetupError):  # of a file that this server doesn't read
-        found = Settings.load()
-        if config is None or config == found.config_file:
-            options["--config"] = None
-        else:
-            found = Settings.load(config)
-        overrides = {} if root == found.docs.root_path else {"docs.root_path": root}
-        if index == Settings.load(options["--config"], overrides=overrides).index.path:
-            options["--index"] = None
-        if not overrides:
-            options["--root"] = None
-    words = [word for name, path in options.items() if path is not None for word in (name, shlex.quote(str(path)))]
+    named = settings.configuration.kind == "named" and not settings.configuration.shipped
+    words = ["--config", shlex.quote(str(settings.config_file))] if named else []
+    for option, key in (("--root", "docs.root_path"), ("--index", "index.path")):
+        given = settings.provenance(key)
+        if given.source == "command line" or given.source.startswith("environment: "):
+            words += [option, shlex.quote(str(given.value))]
     layout = settings.provenance("docs.layout")
     return words + ["--layout", str(layout.value)] * (layout.source == "command line")
 
@@ -220,7 +212,7 @@ def _serve(settings: Settings, *, http: bool, out: TextIO | None, as_json: bool)
 
 def _lock(index: Path, *, take: bool) -> FolderLock | None:
     if take:
-        return replace_daemon(index, version=__version__)
+        return take_over(index)
     lock = FolderLock(index, DAEMON)
     return lock if lock.acquire(version=__version__) else None
 
@@ -347,8 +339,8 @@ class _Process:
 
     async def _watch(self, server: SocketServer) -> None:
         """Where the catalog turns out to be damaged or the index folder to be gone, end: opened anew the library is
-        made whole from the files. One whose folder is gone is opened anew where it is served alone. Where the address
-        alone is gone, it is reported again."""
+        made whole from the files, and its address is written again. One whose folder is gone is opened anew where it is
+        served alone."""
         trusted = time.monotonic() + self._trusted_s
         while not self._stop.is_set():
             with contextlib.suppress(TimeoutError):
@@ -358,13 +350,16 @@ class _Process:
             if self._stop.is_set() or library is None:
                 continue
             why = library.damage if time.monotonic() > trusted else ""
-            if why := why or ("" if self._lock.stands else f"{self._lock.path} was removed or moved away"):
+            if not self._lock.stands:
+                why = why or f"{self._lock.path} was removed or moved away"
+            elif not addresses.leads(self.settings.index.path, server.address):
+                why = why or "its address was removed from the index folder"
+            if why:
                 # who needs it next starts one, with the settings that are right by then
                 self.again = self._lock.stands or self._listener is not None
                 logger.warning("The library is %s: %s", "opened anew" if self.again else "given up", why)
                 self._stop.set()
                 return
-            server.stay()
 
     def _reload(self) -> None:
         app = self._app if self._listener is not None else None
@@ -381,6 +376,7 @@ class _Process:
         from .server import SocketServer, command_api
 
         settings, serves = self.settings, self._listener is not None
+        handle, progress = command_api(self._handle)
         address = Address(
             os.getpid(),
             __version__,
@@ -395,7 +391,8 @@ class _Process:
             settings.index.path,
             app,
             address,
-            handle=command_api(self._handle),
+            handle=handle,
+            progress=progress,
             on_shut_down=self._end,
             on_idle=None if serves else self._stop.set,
             idle_timeout_s=0 if serves else settings.serve.idle_timeout_s,

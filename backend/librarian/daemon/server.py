@@ -21,10 +21,10 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 from typing import Any, Final
 
 import uvicorn
@@ -40,12 +40,11 @@ from .address import CALL, INFO, SHUT_DOWN, Address
 
 logger = logging.getLogger(__name__)
 
-ReportProgress = Callable[[Mapping[str, Any]], None]
-Handle = Callable[[str, Mapping[str, Any], ReportProgress, Event], Mapping[str, Any]]
+Handle = Callable[[str, Mapping[str, Any], Event], Mapping[str, Any]]
+GetProgress = Callable[[str], Mapping[str, Any] | None]
 
 GRACE_S: Final = 2  #: what requests under way get at shutdown before they are cut
 _PROGRESS_S: Final = 0.25
-_PROGRESS_BACKLOG: Final = 64  #: lines that wait for a slow caller; beyond them progress is dropped, answers never
 
 
 class WebServer(uvicorn.Server):
@@ -77,8 +76,9 @@ class SocketServer:
         index: the folder, whose `FolderLock` the caller holds.
         app: the application; a request by the socket has `state.trusted`.
         address: what is published, but for the socket's path.
-        handle: answers a call in a thread: (operation, arguments, progress, cancelled) → answer. A `LibrarianError` is
-            sent with its code, anything else as `internal` with the traceback in the log.
+        handle: answers a call in a thread: (operation, arguments, cancelled) → answer. A `LibrarianError` is sent with
+            its code, anything else as `internal` with the traceback in the log.
+        progress: how far an operation is, asked now and then; None where there is nothing to tell.
         on_shut_down: called once, in the event loop, when another process wants the folder.
         on_idle: called, in the event loop, each time there was no request for `idle_timeout_s` (0: never).
         busy: whether something else keeps the process from being idle, for example a running index.
@@ -91,6 +91,7 @@ class SocketServer:
         address: Address,
         *,
         handle: Handle,
+        progress: GetProgress = lambda operation: None,
         on_shut_down: Callable[[], None],
         on_idle: Callable[[], None] | None = None,
         idle_timeout_s: float = 0.0,
@@ -100,16 +101,17 @@ class SocketServer:
         self._index = index
         self._app = app
         self._handle = handle
+        self._progress = progress
         self._on_shut_down = on_shut_down
         self._on_idle = on_idle
         self._idle_s = idle_timeout_s
         self._busy = busy
         self._executor = ThreadPoolExecutor(8, thread_name_prefix="call")
-        self._serving: dict[WebServer, asyncio.Task[None]] = {}
+        self._server: WebServer | None = None
+        self._serving: asyncio.Task[None] | None = None
         self._clients = 0  #: requests that keep the process from being idle: all but those that only ask who it is
         self._idle: asyncio.TimerHandle | None = None
         self._shutting_down = False
-        self._lost = ""  #: why its address couldn't be written again
 
     async def __aenter__(self) -> SocketServer:
         """Raises `SetupError` where the address can't be written."""
@@ -132,41 +134,22 @@ class SocketServer:
             listener.close()
             raise
         self.address = address
-        server = WebServer(self)
-        self._serving[server] = asyncio.create_task(server.serve(sockets=[listener]))
-
-    def stay(self) -> None:
-        """Listen anew where the address or the socket was removed, so that it is found again. Only for the lock's
-        holder, who asks for it now and then."""
-        if addresses.leads(self._index, self.address):
-            self._lost = ""
-            return
-        before = list(self._serving)
-        try:
-            self._listen()
-            for server in before:
-                for listener in server.servers:
-                    listener.close()  # connections stay
-            logger.warning("The daemon's address was removed from %s; it listens anew", self._index)
-        except OSError as error:
-            if str(error) != self._lost:
-                logger.warning("The daemon's address can't be written into %s again: %s", self._index, error)
-            self._lost = str(error)
+        self._server = WebServer(self)
+        self._serving = asyncio.create_task(self._server.serve(sockets=[listener]))
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
         """Take the address back and end all connections; requests under way get a moment."""
-        serving, self._serving = self._serving, {}
-        if not serving:
+        serving, self._serving = self._serving, None
+        if serving is None or self._server is None:
             return
         addresses.withdraw(self._index, self.address)
         if self._idle is not None:
             self._idle.cancel()
-        for server in serving:
-            server.should_exit = True
-        await asyncio.gather(*serving.values())
+        self._server.should_exit = True
+        await serving
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     # -- requests --------------------------------------------------------------------------------------------------
@@ -201,19 +184,10 @@ class SocketServer:
     async def _answers(self, operation: str, body: bytes) -> AsyncIterator[bytes]:
         """The lines of the answer to a call."""
         loop, cancelled = asyncio.get_running_loop(), Event()
-        lines = asyncio.Queue[bytes](_PROGRESS_BACKLOG)
-
-        def report(progress: Mapping[str, Any]) -> None:
-            with suppress(RuntimeError):  # the loop has ended before the thread
-                loop.call_soon_threadsafe(offer, _line({"progress": progress}))
-
-        def offer(line: bytes) -> None:
-            with suppress(asyncio.QueueFull):
-                lines.put_nowait(line)
 
         def work() -> bytes:
             try:
-                return _line({"result": self._handle(operation, _arguments(body), report, cancelled)})
+                return _line({"result": self._handle(operation, _arguments(body), cancelled)})
             except LibrarianError as error:
                 return _line({"error": {"code": error.code, "message": error.message, "hint": error.hint}})
             except Exception as error:
@@ -223,14 +197,9 @@ class SocketServer:
 
         answer = loop.run_in_executor(self._executor, work)
         try:
-            while not answer.done() or not lines.empty():
-                line = asyncio.ensure_future(lines.get())
-                try:
-                    await asyncio.wait([answer, line], return_when=asyncio.FIRST_COMPLETED)
-                    if line.done():
-                        yield line.result()
-                finally:
-                    line.cancel()
+            while not (await asyncio.wait([answer], timeout=_PROGRESS_S))[0]:
+                if (progress := await asyncio.to_thread(self._progress, operation)) is not None:
+                    yield _line({"progress": progress})
             yield answer.result()
         finally:
             cancelled.set()  # a thread can't be stopped; it looks at this between its steps
@@ -266,27 +235,15 @@ def _arguments(body: bytes) -> dict[str, Any]:
     return arguments
 
 
-def command_api(library_handle: LibraryHandle) -> Handle:
-    """Runs operations that the command line calls; a refresh reports the progress of the index meanwhile."""
+def command_api(handle: LibraryHandle) -> tuple[Handle, GetProgress]:
+    """Runs operations that the command line calls; of a refresh it tells how far the index is meanwhile."""
 
-    def run(name: str, arguments: Mapping[str, Any], report: ReportProgress, cancelled: Event) -> Mapping[str, Any]:
+    def run(name: str, arguments: Mapping[str, Any], cancelled: Event) -> Mapping[str, Any]:
         REQUEST.set(new_id())
-        done = Event()
-
-        def repeat() -> None:
-            while not done.wait(_PROGRESS_S):
-                if (library := library_handle.library) is not None:
-                    report(asdict(library.status().progress))
-
-        reporting = Thread(target=repeat, name="progress", daemon=True)
-        if name == "refresh":
-            reporting.start()
-        try:
-            response = library_handle.call(name, arguments, Deadline(cancelled=cancelled))
-        finally:
-            done.set()
-            if reporting.ident is not None:
-                reporting.join()
+        response = handle.call(name, arguments, Deadline(cancelled=cancelled))
         return response if isinstance(response, Mapping) else response.as_fields()
 
-    return run
+    def progress(name: str) -> Mapping[str, Any] | None:
+        return asdict(handle.library.status().progress) if name == "refresh" and handle.library is not None else None
+
+    return run, progress

@@ -83,7 +83,6 @@ class FolderLock:
                 hint="Choose one on a local disk with space left, with --index or INDEX_PATH.",
             ) from error
         self._file = file
-        _held.add(file)
         return True
 
     def _open(self) -> int:
@@ -100,7 +99,7 @@ class FolderLock:
         """Let the lock go; doing so twice is fine."""
         file, self._file = self._file, None
         if file is not None:
-            _held.discard(file)
+            fcntl.flock(file, fcntl.LOCK_UN)  # closing alone would leave it to a forked child
             os.close(file)
 
     def holder(self) -> Holder | None:
@@ -123,20 +122,6 @@ class FolderLock:
             yield self.acquire(timeout_s=timeout_s)
         finally:
             self.release()
-
-
-_held: set[int] = set()
-
-
-def _forget_in_child() -> None:
-    """A forked child shares the open file; without this it would keep the lock after its parent's death."""
-    for file in _held:
-        with contextlib.suppress(OSError):
-            os.close(file)
-    _held.clear()
-
-
-os.register_at_fork(after_in_child=_forget_in_child)
 
 
 def _lock(file: int) -> bool:

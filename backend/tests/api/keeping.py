@@ -33,8 +33,8 @@ def stored(index: Path, library: Any) -> Iterator[Path]:
         mcp_server = McpServer(library, version="1.2.3", heartbeat_s=0.02)
         app = build_app(library, token="for TCP alone", version="1.2.3", mcp_server=mcp_server)
         address = Address(os.getpid(), __version__, "")
-        handle = command_api(LibraryHandle.of(library))
-        server = SocketServer(index, app, address, handle=handle, on_shut_down=stop.set)
+        handle, progress = command_api(LibraryHandle.of(library))
+        server = SocketServer(index, app, address, handle=handle, progress=progress, on_shut_down=stop.set)
         async with app.router.lifespan_context(app), server:
             loops.append(asyncio.get_running_loop())
             ready.set()

@@ -49,21 +49,18 @@ def test_a_command_as_it_is_told_connects_the_library_that_is_served(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("INDEX_PATH", raising=False)
-    monkeypatch.setenv("CONFIG_FILE", "config.json")
-    (tmp_path / "config.json").write_text('{"docs": {"root_path": "mine"}}', "utf-8")
     (tmp_path / "other.json").write_text('{"docs": {"root_path": "theirs"}}', "utf-8")
 
     def told(config: str | None = None, **named: Path) -> str:
         overrides = {key.replace("__", "."): path for key, path in named.items()}
         return banner(Settings.load(config, overrides=overrides), "http://127.0.0.1:1").splitlines()[4]
 
+    monkeypatch.delenv("CONFIG_FILE", raising=False)
     assert " connect claude-code | " in told()
     assert f" connect --root '{tmp_path}/my docs' claude-code | " in told(docs__root_path=tmp_path / "my docs")
     both = told(docs__root_path=tmp_path / "docs", index__path=tmp_path / "index")
     assert f" connect --root {tmp_path}/docs --index {tmp_path}/index claude-code | " in both
     assert f" connect --config {tmp_path}/other.json claude-code | " in told("other.json")
-    (tmp_path / "config.json").write_text("{", "utf-8")
-    assert f" connect --config {tmp_path}/other.json --root {tmp_path}/theirs --index " in told("other.json")
 
 
 def person(name: str, number: int, shell: str = "/bin/bash") -> pwd.struct_passwd:

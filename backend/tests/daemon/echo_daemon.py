@@ -12,7 +12,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -65,16 +65,22 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
     await JSONResponse({"jsonrpc": "2.0", "id": ident, "result": result})(scope, receive, send)
 
 
-def handle(
-    operation: str, arguments: Mapping[str, Any], progress: Callable[[Mapping[str, Any]], None], cancelled: Event
-) -> Mapping[str, Any]:
+counted = Event()
+
+
+def progress(operation: str) -> Mapping[str, Any] | None:
+    if operation == "count":
+        counted.set()
+    return {"done": 1} if operation == "count" else None
+
+
+def handle(operation: str, arguments: Mapping[str, Any], cancelled: Event) -> Mapping[str, Any]:
     if operation == "missing":
         raise NotFound("No document 'x'.", hint="Nearest: 'y'.")
     if operation == "bug":
         raise ZeroDivisionError("by zero")
     if operation == "count":
-        for number in range(arguments["to"]):
-            progress({"done": number + 1})
+        counted.wait(60)
     if operation == "wait":
         cancelled.wait(60)
         Path(arguments["file"]).write_text("cancelled")
@@ -88,7 +94,14 @@ async def keep(index: Path, idle_s: float) -> None:
     url = "http://localhost:1" if os.environ.get("ECHO_ROLE") == "serve" else ""
     own = Address(os.getpid(), VERSION, "", url=url, settings=os.environ.get("ECHO_SETTINGS", ""))
     async with SocketServer(
-        index, app, own, handle=handle, on_shut_down=ended.set, on_idle=ended.set, idle_timeout_s=idle_s
+        index,
+        app,
+        own,
+        handle=handle,
+        progress=progress,
+        on_shut_down=ended.set,
+        on_idle=ended.set,
+        idle_timeout_s=idle_s,
     ):
         await ended.wait()
 

@@ -219,7 +219,3 @@ def test_the_fingerprint_differs_where_a_file_or_a_variable_does(surroundings: S
         write(log, text)
         seen.append(now(repository=clone))
     assert len(set(seen)) == len(seen)
-    tree = surroundings.cwd / "tree"
-    tree.mkdir()
-    write(tree / ".git", f"gitdir: {clone / '.git'}\n")
-    assert now(repository=tree) == seen[-1]
