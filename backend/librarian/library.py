@@ -136,7 +136,7 @@ class Librarian:
         owns the index.
         """
         from .bootstrap import build
-        from .daemon.client import take_over
+        from .daemon.client import acquire_index
         from .settings import Settings
 
         given: dict[str, object] = dict(overrides)
@@ -144,7 +144,7 @@ class Librarian:
         settings = Settings.load(Path(config) if config else None, overrides=given)
         settings.require_library()
         with ExitStack() as undone:
-            lock = take_over(settings.index.path, if_idle=True, hint=_INSTEAD) if start else None
+            lock = acquire_index(settings.index.path, if_idle=True, hint=_INSTEAD) if start else None
             if lock is not None:
                 undone.callback(lock.release)
             library = cls(build(settings))

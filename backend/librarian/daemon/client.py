@@ -142,7 +142,7 @@ def shut_down_daemon(index: Path, *, timeout_s: float = 30.0) -> bool:
     return True
 
 
-def take_over(index: Path, *, if_idle: bool = False, timeout_s: float = START_S, hint: str = "") -> FolderLock:
+def acquire_index(index: Path, *, if_idle: bool = False, timeout_s: float = START_S, hint: str = "") -> FolderLock:
     """The daemon's lock, for a process that is to write the index itself. Meanwhile no daemon is started.
 
     A running daemon is shut down, with `if_idle` only one in the background without clients. Raises `SetupError` if

@@ -40,7 +40,7 @@ from ..settings import SETTINGS, Settings, revealed
 from . import address as addresses
 from . import logging_setup
 from .address import Address, bind
-from .client import served_at, shorten_log, take_over
+from .client import acquire_index, served_at, shorten_log
 from .client_log import ClientLog
 from .discovery import fingerprint
 
@@ -212,7 +212,7 @@ def _serve(settings: Settings, *, http: bool, out: TextIO | None, as_json: bool)
 
 def _lock(index: Path, *, take: bool) -> FolderLock | None:
     if take:
-        return take_over(index)
+        return acquire_index(index)
     lock = FolderLock(index, DAEMON)
     return lock if lock.acquire(version=__version__) else None
 

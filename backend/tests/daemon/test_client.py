@@ -17,7 +17,7 @@ import pytest
 
 from librarian.daemon import client
 from librarian.daemon.address import as_error
-from librarian.daemon.client import Library, connect, take_over
+from librarian.daemon.client import Library, acquire_index, connect
 from librarian.daemon.unix_http import Response, request
 from librarian.errors import Busy, LibrarianError, NotFound, SetupError, SourceError, Unavailable
 from tests.daemon.processes import daemon_of, until
@@ -103,14 +103,14 @@ def test_a_daemon_that_was_left_behind_makes_way_for_a_program_and_one_in_use_do
 ) -> None:
     def is_refused() -> None:
         with pytest.raises(SetupError, match="owns the index") as caught:
-            take_over(library.index, if_idle=True, hint="Wait.")
+            acquire_index(library.index, if_idle=True, hint="Wait.")
         assert caught.value.hint == "Wait."
 
     used = in_use(library)
     is_refused()
     used.close()
     until(lambda: unused(library), "its leaving")
-    lock = take_over(library.index, if_idle=True)
+    lock = acquire_index(library.index, if_idle=True)
     is_refused()
     lock.release()
     monkeypatch.setenv("ECHO_ROLE", "serve")

@@ -21,7 +21,7 @@ import pytest
 import librarian
 from librarian.daemon import address
 from librarian.daemon.address import Address, ping
-from librarian.daemon.client import Library, connect, shut_down_daemon, take_over
+from librarian.daemon.client import Library, acquire_index, connect, shut_down_daemon
 from librarian.errors import SetupError, Unavailable
 from librarian.files.lock import FolderLock, Holder
 from tests.daemon.processes import BACKEND, PATIENCE_S, daemon_of, until
@@ -244,7 +244,7 @@ def test_taking_over_ends_the_daemon_and_holds_its_lock(library: Library, index:
     connect(library)
     first = address.read(index)
     assert first is not None
-    lock = take_over(index)
+    lock = acquire_index(index)
     try:
         assert lock.holder() == Holder(os.getpid(), librarian.__version__)
         assert address.read(index) is None
@@ -258,13 +258,13 @@ def test_a_holder_that_does_not_let_go_is_named(index: Path) -> None:
     lock.acquire(version="1")
     try:
         with pytest.raises(SetupError, match=f"{os.getpid()}"):
-            take_over(index, timeout_s=0.1)
+            acquire_index(index, timeout_s=0.1)
     finally:
         lock.release()
 
 
 def test_a_free_folder_is_taken_at_once(index: Path) -> None:
-    lock = take_over(index)
+    lock = acquire_index(index)
     assert lock.held
     lock.release()
     until(lambda: lock.holder() is None, "letting go")
