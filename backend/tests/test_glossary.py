@@ -12,7 +12,7 @@ import librarian
 PACKAGE = Path(librarian.__file__).parent
 
 RETIRED = frozenset((Path(__file__).parent / "retired_words.txt").read_text("utf-8").split())
-RETIRED_PHRASES = ("looks_up", "as_told", "newest_first", "acquire_index", "second_look", "question_log", "text_writer")
+RETIRED_PHRASES = ("looks_up", "as_told", "newest_first", "take_over", "second_look", "question_log", "text_writer")
 #: Fields that the contract names, and tantivy's own word for a writer's memory.
 ALLOWED = frozenset(
     {
