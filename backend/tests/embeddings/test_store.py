@@ -12,11 +12,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -28,6 +26,7 @@ from librarian.embeddings.model_table import DEFAULT, hub_name, known, read_json
 from librarian.errors import SetupError, Unavailable
 from librarian.files.owned_folder import MARK
 from tests.embeddings import tiny_bert
+from tests.embeddings.hub import Hub, serving
 
 # -- the table -----------------------------------------------------------------------------------------------------
 
@@ -216,62 +215,12 @@ def test_the_default_model_is_in_the_package(tmp_path: Path, monkeypatch: pytest
 # -- the hub -------------------------------------------------------------------------------------------------------
 
 
-class Hub(BaseHTTPRequestHandler):
-    folder: Path
-    revisions: set[str]  #: those that were asked for
-
-    def do_GET(self) -> None:
-        self._answer(body=True)
-
-    def do_HEAD(self) -> None:
-        self._answer(body=False)
-
-    def _answer(self, *, body: bool) -> None:
-        path = self.path.split("?")[0]
-        asked = re.search(r"/(?:revision|resolve)/(\w+)", path)
-        revision = asked[1] if asked and asked[1] != "main" else "a" * 40
-        type(self).revisions.add(revision)
-        kind, data = "application/octet-stream", b""
-        if path.startswith("/api/models/owner/tiny"):
-            names = [{"rfilename": p.name} for p in self.folder.iterdir()]
-            kind, data = (
-                "application/json",
-                json.dumps({"id": "owner/tiny", "sha": revision, "siblings": names}).encode(),
-            )
-        elif "/resolve/" in path and (self.folder / path.rsplit("/", 1)[-1]).is_file():
-            data = (self.folder / path.rsplit("/", 1)[-1]).read_bytes()
-        else:
-            self.send_response(404)
-            self.send_header("X-Error-Code", "RepoNotFound")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
-        self.send_header("ETag", f'"{abs(hash(path)):x}"')
-        self.send_header("X-Repo-Commit", revision)
-        self.end_headers()
-        if body:
-            self.wfile.write(data)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    Hub.folder, Hub.revisions = tmp_path / "published", set()
-    tiny_bert.write_model(Hub.folder)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    url = f"http://127.0.0.1:{server.server_port}"
-    _point_hub_at(url, tmp_path, monkeypatch)
-    yield url
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    tiny_bert.write_model(tmp_path / "published")
+    with serving(tmp_path / "published") as url:
+        _point_hub_at(url, tmp_path, monkeypatch)
+        yield url
 
 
 def _point_hub_at(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,10 +17,10 @@ from typing import Any
 import httpx
 import pytest
 
-from librarian.embeddings.model_files import ModelStore
 from librarian.library import Librarian
 from tests.embeddings import tiny_bert
 from tests.embeddings.embedding_service import Answer, Service
+from tests.embeddings.hub import Hub, serving
 from tests.reliability import running
 from tests.reliability.running import Running
 
@@ -106,7 +105,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[[dict[str, object]], Running]]:
 
 
 def test_the_old_vectors_answer_while_a_changed_model_is_fetched_and_fills_its_stores(
-    tmp_path: Path, serve: Callable[[dict[str, object]], Running]
+    tmp_path: Path, serve: Callable[[dict[str, object]], Running], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_pages(tmp_path / "docs")
     library = serve({"model": tiny(tmp_path / "old")})
@@ -115,11 +114,13 @@ def test_the_old_vectors_answer_while_a_changed_model_is_fetched_and_fills_its_s
     first = [result["file_path"] for result in search(library.url(), "semantic")["results"]]
     library.stop()
 
-    # Another tiny model, of another width, whose building is held up: as slow as a download.
-    new = tiny(tmp_path / "new", seed=1, hidden_size=48)
-    place = ModelStore()._place(new)
-    with (place.parent / f".{place.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    # Another tiny model, of another width, at a hub that takes its time.
+    tiny(tmp_path / "new", seed=1, hidden_size=48)
+    new = "owner/tiny"
+    with serving(tmp_path / "new") as url:
+        monkeypatch.setenv("HF_ENDPOINT", url)
+        monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+        Hub.open.clear()
         library = serve({"model": new})
         until(lambda: has_read(library), "the documents")
         answers_by_meaning(library.url())
@@ -128,7 +129,8 @@ def test_the_old_vectors_answer_while_a_changed_model_is_fetched_and_fills_its_s
         library = serve({"model": new})
         until(lambda: has_read(library), "the documents after the kill")
         answers_by_meaning(library.url())
-    until(lambda: complete(library), "the new model's vectors")
+        Hub.open.set()
+        until(lambda: complete(library), "the new model's vectors")
     answers_by_meaning(library.url())
     assert status(library)["embeddings"]["dimension"] == 48
 
