@@ -20,8 +20,8 @@ from .documents.dependencies import Dependencies
 from .embeddings.base import Embedder, LazyModel, Reranker
 from .embeddings.cross_encoder import CachedReranker, full_name, load_reranker
 from .embeddings.loading import AnsweringModel, CachedEmbedder, EmbedderSpec, Provider, QueryVectors, wrong_dimension
-from .embeddings.model_files import ModelStore, state_of
-from .embeddings.model_table import dimension_of, spec_of
+from .embeddings.model_files import ModelStore
+from .embeddings.model_table import dimension_of, spec_of, state_of
 from .errors import LibrarianError, SetupError, Unavailable
 from .evaluation.evaluate import QueryLog
 from .evaluation.service import EvaluationService
@@ -247,10 +247,10 @@ def rewriting_of(settings: Settings) -> QueryExpansion | None:
     """The language model that rewrites questions, where one may. Its key goes nowhere else."""
     if not settings.llm.enabled:
         return None
-    from .embeddings.language_models import LlmRewriter  # httpx, for those alone who use it
+    from .embeddings.language_models import Chat, LlmRewriter  # httpx, for those alone who use it
 
     timeout_s = settings.llm.timeout_s
-    return QueryExpansion(LlmRewriter(timeout_s=timeout_s, **_llm(settings)), timeout_s=timeout_s)
+    return QueryExpansion(LlmRewriter(Chat(**_llm(settings)), timeout_s=timeout_s), timeout_s=timeout_s)
 
 
 def summarizer_of(settings: Settings) -> LlmSummarizer | None:

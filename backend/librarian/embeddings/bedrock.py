@@ -16,7 +16,6 @@ import numpy as np
 from ..errors import LibrarianError, SetupError, Unavailable, install
 from ..models import ModelSpec, Vector, Vectors
 from .model_table import LONGEST
-from .onnx import unit_rows
 from .services import ServiceEmbedder, redacted
 
 #: Cohere takes 96 texts a request, none above 2,048 characters: 384 estimated tokens stay below. Titan takes one text.
@@ -102,13 +101,7 @@ class BedrockEmbedder(ServiceEmbedder):
         else:
             with ThreadPoolExecutor(min(_AT_ONCE, len(inputs))) as threads:
                 rows = list(threads.map(lambda text: self._invoke({"inputText": text}, "embedding"), inputs))
-        try:
-            vectors = np.array(rows, dtype=np.float32)
-        except (ValueError, TypeError) as error:
-            raise self._nonsense(error) from error
-        if vectors.ndim != 2 or vectors.shape != (len(texts), self.spec.dimension or vectors.shape[1]):
-            raise self._nonsense(f"shape {vectors.shape}")
-        return unit_rows(vectors)
+        return self.checked(rows, len(texts))
 
     def _by_cohere(self, texts: Sequence[str], purpose: Purpose) -> Any:
         found = self._invoke({"texts": list(texts), "input_type": purpose, "truncate": "END"}, "embeddings")
@@ -127,38 +120,30 @@ class BedrockEmbedder(ServiceEmbedder):
             raise SetupError(
                 "There are no credentials for Amazon Bedrock.", hint="Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
             ) from error
-        except (self._errors.ReadTimeoutError, self._errors.ConnectTimeoutError) as error:
-            raise Unavailable(
-                f"Amazon Bedrock doesn't answer ({type(error).__name__}).",
-                hint="Try again later, or raise embeddings.timeout_s.",
-            ) from error
         except self._errors.BotoCoreError as error:
             raise Unavailable(
-                f"Amazon Bedrock can't be reached ({_reason(error)}).", hint="Check the network and the region."
+                f"Amazon Bedrock doesn't answer ({_reason(error)}).",
+                hint="Check the network and the region; for a slow answer raise embeddings.timeout_s.",
             ) from error
         except (ValueError, KeyError, TypeError) as error:
-            raise self._nonsense(error) from error
+            raise self.no_embeddings(error) from error
 
     def _refused(self, response: dict[str, Any]) -> LibrarianError:
         code = str(response.get("Error", {}).get("Code", ""))
         reason = redacted(response.get("Error", {}).get("Message") or code or "it says nothing")
         status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
-        kind: type[LibrarianError] = Unavailable
         if code.startswith(_REFUSED) or status in (401, 403):
-            kind, what, hint = SetupError, "refuses the credentials", "Check them, and the access to this model."
-        elif code.startswith("ResourceNotFound") or status == 404 or "model identifier" in reason:
-            kind, what, hint = SetupError, f"has no model '{self._name}' here", "Check embeddings.model and the region."
-        elif code.startswith(("ServiceQuotaExceeded", "Throttling")) or status == 429:
-            what, hint = "limits the rate of requests", "Try again in a minute, or check your quota."
-        elif status >= 500:
-            what, hint = f"fails with {status}", "Try again later."
-        else:
-            what, hint = "refuses the request", "Check embeddings.model."
-        return kind(f"Amazon Bedrock {what} ({reason}).", hint=hint)
-
-    def _nonsense(self, what: object) -> Unavailable:
+            return SetupError(
+                f"Amazon Bedrock refuses the credentials ({reason}).", hint="Check them, and the access to this model."
+            )
+        if code.startswith("ResourceNotFound") or status == 404 or "model identifier" in reason:
+            return SetupError(
+                f"Amazon Bedrock has no model '{self._name}' here ({reason}).",
+                hint="Check embeddings.model and the region.",
+            )
         return Unavailable(
-            f"'{self._name}' answers with something that isn't embeddings ({what}).", hint="Check embeddings.model."
+            f"Amazon Bedrock refuses the request with {status} ({reason}).",
+            hint="Try again in a minute, and check embeddings.model and your quota.",
         )
 
 

@@ -22,8 +22,32 @@ from .windows import clip
 DEFAULT_RERANKER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
 
 
-class OnnxCrossEncoder(OnnxModel):
-    """A classifier with one output, int8 on the CPU or fp32 on CUDA, from a folder that `ModelStore` has prepared.
+class TimedReranker:
+    """A `Reranker` over what `logits` gives for a few passages at once."""
+
+    batch = 1  #: passages read at once, and so how closely a deadline is kept
+
+    def logits(self, query: str, texts: Sequence[str]) -> list[float]:
+        """A logit per passage."""
+        raise NotImplementedError
+
+    def score(self, query: str, texts: Sequence[str], deadline: Deadline) -> list[float | None]:
+        """A logit per passage, in order; None for those not reached in time. Raises `CallerError` on cancellation."""
+        out: list[float | None] = []
+        slowest_ms = 0.0
+        for first in range(0, len(texts), self.batch):
+            if deadline.cancelled.is_set():
+                deadline.check()
+            if deadline.remaining_ms() <= slowest_ms:
+                break
+            started = time.monotonic()
+            out += self.logits(query, texts[first : first + self.batch])
+            slowest_ms = max(slowest_ms, (time.monotonic() - started) * 1000)
+        return out + [None] * (len(texts) - len(out))
+
+
+class OnnxCrossEncoder(OnnxModel, TimedReranker):
+    """A classifier with one output, int8 on the CPU or fp32 on CUDA, from a folder that `ModelStore` names.
 
     `max_length` bounds question and passage together, in tokens, and so does the model; the passage gives way. Passages
     run one by one, so that a score doesn't depend on its batch and the deadline is kept to within one passage. Raises
@@ -37,22 +61,11 @@ class OnnxCrossEncoder(OnnxModel):
         self._limit = (min(max_length, most) if most else max_length) - len(self._tokenizer.encode("", "").ids)
         self._output = self._session.get_outputs()[0].name
 
-    def score(self, query: str, texts: Sequence[str], deadline: Deadline) -> list[float | None]:
-        """A logit per passage, in order; None for those not reached in time. Raises `CallerError` on cancellation."""
-        # Half of the left is the question's at most: a passage must always be read, whatever was asked.
+    def logits(self, query: str, texts: Sequence[str]) -> list[float]:
+        # Half of the limit is the question's at most: a passage must always be read, whatever was asked.
         query = clip(query, self._places, self._limit // 2)
         left = self._limit - len(self._places(query))
-        out: list[float | None] = [None] * len(texts)
-        slowest_ms = 0.0
-        for index, passage in enumerate(texts):
-            if deadline.cancelled.is_set():
-                deadline.check()
-            if deadline.remaining_ms() <= slowest_ms:
-                break
-            started = time.monotonic()
-            out[index] = self._logit(query, clip(passage, self._places, left))
-            slowest_ms = max(slowest_ms, (time.monotonic() - started) * 1000)
-        return out
+        return [self._logit(query, clip(passage, self._places, left)) for passage in texts]
 
     def _logit(self, query: str, passage: str) -> float:
         pair = self._tokenizer.encode(query, passage)

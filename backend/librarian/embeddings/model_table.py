@@ -6,6 +6,7 @@ more than about 400.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -171,6 +172,23 @@ def _uncomputable(name: str, what: str) -> Unavailable:
     return Unavailable(  # here; by the torch extra it may be had
         f"'{name}' has {what}, which isn't computed here.", hint=f"Run {install('torch')}, or choose another model."
     )
+
+
+def folder_of(name: str) -> Path | None:
+    """The folder that a name is; None for the name of a model."""
+    if "/" not in name and not name.startswith("~"):
+        return None
+    folder = Path(name).expanduser()
+    return folder if folder.is_dir() else None
+
+
+def state_of(name: str) -> str:
+    """Eight letters that change with the files of a model's folder; empty for the name of a model."""
+    if (folder := folder_of(name)) is None:
+        return ""
+    files = [(path, path.stat()) for pattern in ("*", "*/*") for path in sorted(folder.glob(pattern)) if path.is_file()]
+    state = "\n".join(f"{path.relative_to(folder)} {known.st_size} {known.st_mtime_ns}" for path, known in files)
+    return hashlib.sha256(state.encode()).hexdigest()[:8]
 
 
 def read_json(path: Path) -> dict[str, Any]:

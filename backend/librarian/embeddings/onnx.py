@@ -22,10 +22,17 @@ def has_cuda() -> bool:
     return "CUDAExecutionProvider" in onnxruntime.get_available_providers()
 
 
+def graphs(*, cuda: bool | None = None) -> list[str]:
+    """Names of the files that a model's graph may lie in, the best one for this machine first: CUDA reads fp32 faster,
+    processors int8."""
+    names = ("model_int8.onnx", "model.onnx")
+    wanted = reversed(names) if (has_cuda() if cuda is None else cuda) else names
+    return [f"{place}{name}" for name in wanted for place in ("onnx/", "")]
+
+
 def choose_file(folder: Path, *, cuda: bool) -> Path:
     """int8 for CPUs, fp32 for CUDA, whichever is there otherwise. Raises `Unavailable` where none is."""
-    names = ("model.onnx", "model_int8.onnx") if cuda else ("model_int8.onnx", "model.onnx")
-    for name in names:
+    for name in graphs(cuda=cuda):
         if (folder / name).is_file():
             return folder / name
     raise Unavailable(f"There is no model in {folder}.", hint="Run `librarian models fetch`.")
@@ -63,6 +70,7 @@ class OnnxModel:
         self._what = what
         self._inputs = {item.name for item in self._session.get_inputs()}
         self._precision = "int8" if "int8" in path.name else "fp32"
+        self._file = path
 
     def _places(self, text: str) -> list[tuple[int, int]]:
         """Where a text's tokens stand in it, in characters; special tokens aside."""
@@ -104,8 +112,9 @@ class OnnxEmbedder(OnnxModel):
         self.device = "cuda" if self._session.get_providers()[0].startswith("CUDA") else "cpu"
         self.backend = f"onnx-{self._precision}"
         self._max_batch = 1 if self._precision == "int8" else max(1, max_batch)
-        manifest = folder / "manifest.json"
-        build = hashlib.sha256(manifest.read_bytes()).hexdigest()[:8] if manifest.exists() else "unstamped"
+        manifest = folder / "manifest.json"  # which a folder of one's own lacks
+        with (manifest if manifest.exists() else self._file).open("rb") as data:
+            build = hashlib.file_digest(data, "sha256").hexdigest()[:8]
         self.fingerprint = f"{spec.name};{self.backend};{spec.dimension};{spec.window_limit};{build}"
         self._special = len(self._tokenizer.encode("").ids)
         self._passage_prefix_tokens = len(self._places(spec.passage_prefix)) if spec.passage_prefix else 0

@@ -6,7 +6,6 @@ Needs the extra `librarian[torch]`; nothing here is imported unless it is instal
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -16,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import SetupError, Unavailable, install
-from ..models import Deadline, ModelSpec, Vector, Vectors, Window
+from ..models import ModelSpec, Vector, Vectors, Window
 from . import windows
-from .model_files import split_revision, state_of
-from .model_table import prompts_of
+from .cross_encoder import TimedReranker
+from .model_files import split_revision
+from .model_table import prompts_of, state_of
 
 
 def is_installed() -> bool:
@@ -104,20 +104,21 @@ class TorchEmbedder:
         return vectors
 
 
-class TorchCrossEncoder:
+class TorchCrossEncoder(TimedReranker):
     """A cross-encoder by hub name or folder; `max_length` bounds question and passage together, in tokens.
 
     Raises `Unavailable` where the extra is missing or the model can't be loaded, `SetupError` where it isn't a
     cross-encoder.
     """
 
-    def __init__(self, source: str, name: str, *, max_length: int = 256, batch: int = 8) -> None:
+    batch = 8
+
+    def __init__(self, source: str, name: str, *, max_length: int = 256) -> None:
         if not is_installed():
             raise Unavailable(f"'{name}' needs sentence-transformers.", hint=f"Run {install('torch')}.")
         from sentence_transformers import CrossEncoder
 
         self.name = name
-        self._batch = batch
         self._lock = threading.Lock()
         repository, revision = (source, None) if Path(source).is_dir() else split_revision(source)
         try:
@@ -131,23 +132,10 @@ class TorchCrossEncoder:
                 hint="Set search.reranker_model to a cross-encoder.",
             )
 
-    def score(self, query: str, texts: Sequence[str], deadline: Deadline) -> list[float | None]:
-        """A logit per passage, in order; None for those not reached in time. Raises `CallerError` on cancellation."""
+    def logits(self, query: str, texts: Sequence[str]) -> list[float]:
         from torch.nn import Identity
 
-        out: list[float | None] = [None] * len(texts)
-        slowest_ms = 0.0
-        for first in range(0, len(texts), self._batch):
-            if deadline.cancelled.is_set():
-                deadline.check()
-            if deadline.remaining_ms() <= slowest_ms:
-                break
-            started = time.monotonic()
-            pairs = [(query, text) for text in texts[first : first + self._batch]]
-            with self._lock:
-                found = self._model.predict(
-                    pairs, batch_size=self._batch, activation_fn=Identity(), show_progress_bar=False
-                )
-            out[first : first + len(pairs)] = [float(score) for score in found]
-            slowest_ms = max(slowest_ms, (time.monotonic() - started) * 1000)
-        return out
+        pairs = [(query, text) for text in texts]
+        with self._lock:
+            found = self._model.predict(pairs, batch_size=len(pairs), activation_fn=Identity(), show_progress_bar=False)
+        return [float(score) for score in found]

@@ -13,10 +13,12 @@ from email.utils import parsedate_to_datetime
 from itertools import count
 
 import httpx
+import numpy as np
 
 from ..errors import Unavailable
-from ..models import ModelSpec, Window
+from ..models import ModelSpec, Vectors, Window
 from . import windows
+from .onnx import unit_rows
 
 _KEY = re.compile(r"\bsk-[\w*-]{4,}")
 _USER = re.compile(r"//[^/@\s]*@")
@@ -75,10 +77,8 @@ class ServiceClient:
         self._wait = wait or threading.Event().wait
         self._client = httpx.Client(headers={"Authorization": f"Bearer {key}"} if key else {})
 
-    def post(
-        self, path: str, body: object, *, timeout_s: float, within_s: float, attempts: int, most_bytes: int
-    ) -> str:
-        """The answer, cut at `most_bytes`.
+    def post(self, path: str, body: object, *, timeout_s: float, within_s: float, attempts: int) -> str:
+        """The answer.
 
         Rate limits, failing servers and broken connections are tried again, `attempts` times and `within_s` in all,
         after the pause that the service asks for (20 s at most). Raises `Unavailable`; `Refused` for another state.
@@ -89,8 +89,7 @@ class ServiceClient:
             asked, failure = pause, Unavailable("")
             try:
                 limits = httpx.Timeout(seconds, connect=min(5.0, seconds))
-                with self._client.stream("POST", f"{self.url}{path}", json=body, timeout=limits) as answer:
-                    text = _read(answer, time.monotonic() + seconds, most_bytes)
+                answer = self._client.post(f"{self.url}{path}", json=body, timeout=limits)
             except httpx.TimeoutException:
                 failure = Unavailable(
                     f"{self._name} at {self.shown} doesn't answer within {seconds:.1f} s.",
@@ -103,9 +102,11 @@ class ServiceClient:
                 )
             else:
                 if answer.status_code == 200:
-                    return text
-                failure = self._refused(answer.status_code, text)
-                if answer.status_code < 500 and (answer.status_code not in _BUSY or "insufficient_quota" in text):
+                    return answer.text
+                failure = self._refused(answer.status_code, answer.text)
+                if answer.status_code < 500 and (
+                    answer.status_code not in _BUSY or "insufficient_quota" in answer.text
+                ):
                     raise failure
                 wanted = retry_after_s(answer.headers.get("retry-after", ""))
                 asked = pause if wanted is None else min(wanted, _LONGEST_PAUSE_S)
@@ -145,7 +146,7 @@ class ServiceClient:
 
 
 class ServiceEmbedder:
-    """The part of an embedder that needs no service: nothing is computed here, and a text's tokens are estimated."""
+    """The part of an embedder that all services share: a text's tokens are estimated, and vectors checked."""
 
     spec: ModelSpec
     device = "remote"
@@ -154,17 +155,22 @@ class ServiceEmbedder:
         """Windows sized by an estimate that never counts fewer tokens than there are."""
         return windows.cut(prefix, text, windows.estimated, self.spec.window_limit)
 
+    def checked(self, rows: object, count: int) -> Vectors:
+        """What a service sent for `count` texts, as rows of unit length. Raises `Unavailable` where it isn't that."""
+        try:
+            vectors = np.array(rows, dtype=np.float64)
+        except (ValueError, TypeError) as error:
+            raise self.no_embeddings(error) from error
+        if vectors.ndim != 2 or vectors.shape != (count, self.spec.dimension or vectors.shape[1]):
+            raise self.no_embeddings(f"shape {vectors.shape}")
+        return unit_rows(vectors)
 
-def _read(answer: httpx.Response, deadline: float, most_bytes: int) -> str:
-    """The body, cut at a length that no wanted answer has. Raises `httpx.ReadTimeout` once time is up."""
-    data = b""
-    for part in answer.iter_bytes():
-        data += part
-        if len(data) > most_bytes:
-            break
-        if time.monotonic() > deadline:
-            raise httpx.ReadTimeout("slow")
-    return data.decode("utf-8", errors="replace")
+    def no_embeddings(self, what: object) -> Unavailable:
+        """The error where a service sends something else than embeddings of this model's dimension."""
+        return Unavailable(
+            f"'{self.spec.name}' answers with something that isn't embeddings of its own ({redacted(what)}).",
+            hint="Check embeddings.model and embeddings.base_url.",
+        )
 
 
 def retry_after_s(asked: str) -> float | None:

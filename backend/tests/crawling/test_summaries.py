@@ -22,7 +22,7 @@ from tests.embeddings.chat_server import ChatServer
 
 PAGE = "<html><body><main><h1>{0}</h1><p>The {0} page explains how the {0} is set up, mended and removed.</p>{1}</main>"
 NAMES = ("gearbox", "clutch", "brake", "pedal", "wheel")
-PATHS = {"openai": "/v1/chat/completions", "ollama": "/api/chat"}
+PATHS = {"openai": "/v1/chat/completions", "ollama": "/v1/chat/completions"}
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def failing(model: ChatServer, how: str) -> None:
         ("refused", "fails with 500"),
         ("silent", "said no summary"),
         ("away", "can't be reached"),
-        ("broken", "broke off"),
+        ("broken", "out of memory"),
     ],
 )
 def test_a_model_that_fails_costs_no_page_and_is_left_alone_after_three(

@@ -1,4 +1,4 @@
-"""A language model's server on this machine: OpenAI's wire format and Ollama's, whole or streamed, and its bad days."""
+"""A language model's server on this machine: OpenAI's wire format, and its bad days."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from typing import Any
 class ChatServer:
     """Says `words`. `status` other than 200 refuses with `refusal`; `breaks_after` words an error comes instead.
 
-    With `ignores_stream` it answers in one piece, whatever was asked. `pause_s` lies between words; `endless` repeats
-    the words for ever. `requests` are (path, headers, body). `messages` are whole replies, such as tool calls, of
-    which each request without `stream` takes the first before `words` are said.
+    `pause_s` lies between words. `requests` are (path, headers, body). `messages` are whole replies, such as tool
+    calls, of which each request takes the first before `words` are said.
     """
 
     def __init__(self) -> None:
@@ -35,9 +34,7 @@ class ChatServer:
         self.status = 200
         self.refusal: Any = {"error": {"message": "no"}}
         self.breaks_after: int | None = None
-        self.ignores_stream = False
         self.pause_s = 0.0
-        self.endless = False
         self.path = ""  # of the only path it knows, where it has moved
         self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
 
@@ -52,15 +49,12 @@ class ChatServer:
 
     def spoken(self) -> Iterator[str]:
         """The words, as they are said."""
-        while True:
-            for number, word in enumerate(self.words):
-                if number == self.breaks_after:
-                    raise RuntimeError("out of memory")
-                if self.pause_s and self.closing.wait(self.pause_s):
-                    return
-                yield word
-            if not self.endless or self.closing.is_set():
+        for number, word in enumerate(self.words):
+            if number == self.breaks_after:
+                raise RuntimeError("out of memory")
+            if self.pause_s and self.closing.wait(self.pause_s):
                 return
+            yield word
 
 
 def _handler(outer: ChatServer) -> type[BaseHTTPRequestHandler]:
@@ -71,47 +65,20 @@ def _handler(outer: ChatServer) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             outer.requests.append((self.path, {name.lower(): value for name, value in self.headers.items()}, body))
-            is_ollama = self.path == "/api/chat"
             if outer.path and self.path != outer.path:
                 self._whole(404, outer.refusal)
             elif outer.status != 200:
                 self._whole(outer.status, outer.refusal)
-            elif body["stream"] and not outer.ignores_stream:
-                with contextlib.suppress(ConnectionError):
-                    self._streamed(is_ollama)
             elif outer.messages:
                 choice = {"message": {"role": "assistant", **outer.messages.pop(0)}}
                 self._whole(200, {"choices": [choice], "usage": {"total_tokens": 100}})
             else:
-                message = {"message": {"role": "assistant", "content": "".join(outer.spoken())}}
-                self._whole(200, message | {"done": True} if is_ollama else {"choices": [message]})
-
-        def _streamed(self, is_ollama: bool) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "application/x-ndjson" if is_ollama else "text/event-stream")
-            self.end_headers()
-            try:
-                for word in outer.spoken():
-                    if is_ollama:
-                        self._line({"message": {"role": "assistant", "content": word}, "done": False})
-                    else:
-                        self._event({"choices": [{"delta": {"content": word}}]})
-            except RuntimeError as error:
-                (self._line if is_ollama else self._event)({"error": {"message": str(error)}})
-                return
-            if is_ollama:
-                self._line({"message": {"role": "assistant", "content": ""}, "done": True})
-            else:
-                self._event({"choices": [], "usage": {"total_tokens": 3}})
-                self.wfile.write(b"data: [DONE]\n\n")
-
-        def _line(self, piece: dict[str, Any]) -> None:
-            self.wfile.write(json.dumps(piece).encode() + b"\n")
-            self.wfile.flush()
-
-        def _event(self, piece: dict[str, Any]) -> None:
-            self.wfile.write(b": still here\n\ndata: " + json.dumps(piece).encode() + b"\n\n")
-            self.wfile.flush()
+                try:
+                    message = {"message": {"role": "assistant", "content": "".join(outer.spoken())}}
+                except RuntimeError as error:
+                    self._whole(500, {"error": {"message": str(error)}})
+                else:
+                    self._whole(200, {"choices": [message]})
 
         def _whole(self, status: int, answer: Any) -> None:
             data = json.dumps(answer).encode()

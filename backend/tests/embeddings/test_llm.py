@@ -1,6 +1,6 @@
 """What these tests prove of asking a language model, against a real server on this machine:
 
-* both wire formats carry the question as data, and the answer comes back as terms and a hypothetical passage;
+* OpenAI's format, which Ollama speaks too, carries the question as data; the answer comes back as terms and a passage;
 * whatever a model wraps its JSON in is understood, and nothing else is made up;
 * every failure is one clear `Unavailable`, within the budget.
 """
@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from librarian.embeddings.language_models import LlmRewriter, parse
+from librarian.embeddings.language_models import Chat, LlmRewriter, parse
 from librarian.errors import SetupError, Unavailable
 from librarian.models import Deadline
 
@@ -43,8 +43,7 @@ class Server:
                 outer.requests.append((self.path, {k.lower(): v for k, v in self.headers.items()}, body))
                 outer.release.wait(10)
                 message = {"message": {"content": SAID}}
-                default = {"choices": [message]} if "completions" in self.path else message
-                self._send(outer.status, default if outer.answer is None else outer.answer)
+                self._send(outer.status, {"choices": [message]} if outer.answer is None else outer.answer)
 
             def _send(self, status: int, answer: Any) -> None:
                 data = json.dumps(answer).encode()
@@ -80,7 +79,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(params=["openai", "ollama"])
 def rewriter(server: Server, request: pytest.FixtureRequest) -> Iterator[LlmRewriter]:
-    found = LlmRewriter("some-model", provider=request.param, base_url=server.url, api_key="secret")
+    found = LlmRewriter(Chat("some-model", provider=request.param, base_url=server.url, api_key="secret"))
     yield found
     found.close()
 
@@ -91,7 +90,7 @@ def test_a_question_becomes_terms_and_an_expected_answer(server: Server, rewrite
     assert found.model == "some-model"
     assert found.ms > 0
     path, headers, body = server.requests[0]
-    assert path == ("/chat/completions" if rewriter.name.startswith("openai") else "/api/chat")
+    assert path == ("/chat/completions" if rewriter.name.startswith("openai") else "/v1/chat/completions")
     assert headers["authorization"] == "Bearer secret"
     assert [message["role"] for message in body["messages"]] == ["system", "user"]
     assert body["messages"][1]["content"] == "how do I restart a pod"
@@ -117,8 +116,7 @@ def test_what_is_no_chat_is_said(server: Server, rewriter: LlmRewriter, answer: 
 
 def test_an_answer_may_come_in_parts(server: Server, rewriter: LlmRewriter) -> None:
     parts = [{"type": "text", "text": SAID[:9]}, {"type": "text", "text": SAID[9:]}]
-    message = {"message": {"content": parts}}
-    server.answer = {"choices": [message], **message}
+    server.answer = {"choices": [{"message": {"content": parts}}]}
     assert rewriter.rewrite("q", Deadline()).search_terms == "pod restart"
 
 
@@ -142,10 +140,10 @@ def test_a_dead_network_is_said(rewriter: LlmRewriter) -> None:
 def test_openai_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "of the environment, which the settings did not pass on")
     with pytest.raises(SetupError, match="OPENAI_API_KEY"):
-        LlmRewriter("some-model")
-    ollama = LlmRewriter("some-model", provider="ollama", base_url="http://127.0.0.1:9/")
+        Chat("some-model")
+    ollama = Chat("some-model", provider="ollama", base_url="http://127.0.0.1:9/")
     assert ollama.name == "ollama:some-model"
-    assert ollama._chat.client.url == "http://127.0.0.1:9"
+    assert ollama.client.url == "http://127.0.0.1:9/v1"
     ollama.close()
 
 
@@ -164,16 +162,21 @@ def test_openai_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
         ("Pods restart when deleted.", ("", "Pods restart when deleted.")),
     ],
 )
-def test_whatever_wraps_the_json_is_understood(said: str, expected: tuple[str, str]) -> None:
-    assert parse(said) == expected
+def test_whatever_wraps_the_json_is_understood(
+    server: Server, rewriter: LlmRewriter, said: str, expected: tuple[str, str]
+) -> None:
+    server.answer = {"choices": [{"message": {"content": said}}]}
+    found = rewriter.rewrite("q", Deadline())
+    assert (found.search_terms, found.hypothetical_answer) == expected
 
 
 @pytest.mark.parametrize(
     "said", ["", "<think>endless", '{"search_terms": "a', "{}", "``` ```", '{"search_terms": 3}', "null", '["a"]']
 )
-def test_nothing_said_is_nothing_found(said: str) -> None:
+def test_nothing_said_is_nothing_found(server: Server, rewriter: LlmRewriter, said: str) -> None:
+    server.answer = {"choices": [{"message": {"content": said}}]}
     with pytest.raises(Unavailable, match="said nothing"):
-        parse(said)
+        rewriter.rewrite("q", Deadline())
 
 
 @settings(max_examples=50, deadline=None)

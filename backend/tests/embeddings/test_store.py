@@ -22,9 +22,8 @@ from filelock import FileLock
 
 from librarian.embeddings import model_files
 from librarian.embeddings.model_files import ModelStore, default_folder
-from librarian.embeddings.model_table import DEFAULT, hub_name, known, read_json, read_spec, spec_of
+from librarian.embeddings.model_table import DEFAULT, hub_name, known, read_json, read_spec, spec_of, state_of
 from librarian.errors import SetupError, Unavailable
-from librarian.files.owned_folder import MARK
 from tests.embeddings import tiny_bert
 from tests.embeddings.hub import Hub, serving
 
@@ -88,50 +87,18 @@ def test_an_unknown_hub_model_is_read_from_its_files(tmp_path: Path) -> None:
 # -- the store -----------------------------------------------------------------------------------------------------
 
 
-def test_a_folder_becomes_a_model_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = tmp_path / "mine"
-    tiny_bert.write_model(source)
-    fetched = []
-    real = ModelStore._fill
-    monkeypatch.setattr(ModelStore, "_fill", lambda *given: (fetched.append(1), real(*given))[1])
-    models = ModelStore(tmp_path / "models")
-    assert models.locate(str(source)) is None
-    with ThreadPoolExecutor(4) as pool:
-        homes = set(pool.map(lambda _: ModelStore(tmp_path / "models").ensure(str(source)), range(4)))
-    assert len(homes) == len(fetched) == 1
-    (home,) = homes
-    assert {p.name for p in home.iterdir()} == {
-        "config.json",
-        "tokenizer.json",
-        "model_int8.onnx",
-        "manifest.json",
-        "source.txt",
-        MARK,
-    }
-    assert models.locate(str(source)) == home
-    assert models.installed() == [str(source), DEFAULT]
-    assert not [p for p in models.folder.iterdir() if p.name.startswith(".building")]
-
-
-def test_a_model_of_another_format_is_fetched_again(tmp_path: Path) -> None:
+def test_a_folder_with_a_model_is_used_where_it_lies(tmp_path: Path) -> None:
     source = tmp_path / "mine"
     tiny_bert.write_model(source)
     models = ModelStore(tmp_path / "models")
-    home = models.ensure(str(source))
-    stamp = (home / "manifest.json").read_text()
-    (home / "manifest.json").write_text('{"format": 0}')
-    (home / "leftover").touch()
-    assert models.locate(str(source)) is None
+    before = sorted(source.iterdir())
+    assert models.locate(str(source)) == models.ensure(str(source)) == source
+    assert sorted(source.iterdir()) == before
     assert models.installed() == [DEFAULT]
-    assert models.ensure(str(source)) == home
-    assert (home / "manifest.json").read_text() == stamp
-    assert not (home / "leftover").exists()
-    (home / "manifest.json").write_text("{")
-    assert models.locate(str(source)) is None
-    assert models.installed() == [DEFAULT]
+    assert not models.folder.exists()
 
 
-def test_what_is_incomplete_leaves_nothing(tmp_path: Path) -> None:
+def test_a_folder_that_lacks_a_part_of_a_model_says_which(tmp_path: Path) -> None:
     source = tmp_path / "mine"
     tiny_bert.write_model(source)
     (source / "tokenizer.json").unlink()
@@ -143,7 +110,6 @@ def test_what_is_incomplete_leaves_nothing(tmp_path: Path) -> None:
         graph.unlink()
     with pytest.raises(Unavailable, match="no ONNX file"):
         models.ensure(str(source))
-    assert [p.name for p in models.folder.iterdir() if p.is_dir()] == []
 
 
 def test_a_published_onnx_file_is_taken_and_pooled_here(tmp_path: Path) -> None:
@@ -163,10 +129,8 @@ def test_a_published_onnx_file_is_taken_and_pooled_here(tmp_path: Path) -> None:
 
 def test_a_store_that_can_not_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    source = tmp_path / "mine"
-    tiny_bert.write_model(source)
     with pytest.raises(SetupError, match="No models can be kept"):
-        ModelStore(tmp_path / "file" / "models").ensure(str(source))
+        ModelStore(tmp_path / "file" / "models").ensure("owner/tiny")
 
 
 def test_a_service_s_model_is_nothing_to_fetch(tmp_path: Path) -> None:
@@ -183,14 +147,12 @@ def test_models_are_kept_in_the_user_s_cache(monkeypatch: pytest.MonkeyPatch, tm
 
 
 def test_a_builder_that_hangs_is_not_waited_for_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = tmp_path / "mine"
-    tiny_bert.write_model(source)
     monkeypatch.setattr(model_files, "_LOCK_S", 0.0)
     models = ModelStore(tmp_path / "models")
     models.folder.mkdir()
-    lock = FileLock(models.folder / f".{models._place(str(source)).name}.lock")
+    lock = FileLock(models.folder / ".owner--tiny.lock")
     with lock, pytest.raises(Unavailable, match="Another process"):
-        models.ensure(str(source))
+        models.ensure("owner/tiny")
 
 
 # -- the package ---------------------------------------------------------------------------------------------------
@@ -233,23 +195,46 @@ def _point_hub_at(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_PROGRESS_BARS", True)
 
 
-def test_a_hub_s_model_arrives_and_its_cache_serves_when_the_hub_is_gone(
+def test_a_hub_s_model_arrives_once_and_serves_when_the_hub_is_gone(
     hub: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     models = ModelStore(tmp_path / "models")
-    home = models.ensure("owner/tiny")
+    with ThreadPoolExecutor(4) as pool:
+        (home,) = set(pool.map(lambda _: ModelStore(tmp_path / "models").ensure("owner/tiny"), range(4)))
+    assert sorted(Hub.fetched) == ["config.json", "model_int8.onnx", "tokenizer.json"]
     assert home.name == "owner--tiny"
     assert read_spec("owner/tiny", home).dimension == 32
     assert models.installed() == [DEFAULT, "owner/tiny"]
     assert models.changed_files("owner/tiny") == []
+    _point_hub_at("http://127.0.0.1:9", tmp_path, monkeypatch)
+    assert models.ensure("owner/tiny") == home
     (home / "tokenizer.json").write_text("{}")
     assert models.changed_files("owner/tiny") == ["tokenizer.json"]
     (home / "fetched.json").write_text("{")
     assert models.changed_files("owner/tiny") == ["fetched.json"]
+
+
+def test_a_model_that_the_hub_lacks_or_has_without_a_part_is_refused(hub: str, tmp_path: Path) -> None:
+    models = ModelStore(tmp_path / "models")
     with pytest.raises(Unavailable, match="refuses 'owner/absent'"):
         models.ensure("owner/absent")
-    _point_hub_at("http://127.0.0.1:9", tmp_path, monkeypatch)
-    assert ModelStore(tmp_path / "others").ensure("owner/tiny").name == "owner--tiny"
+    for graph in Hub.folder.glob("*.onnx"):
+        graph.unlink()
+    with pytest.raises(Unavailable, match="'owner/tiny' has no ONNX file"):
+        models.ensure("owner/tiny")
+    assert models.locate("owner/tiny") is None
+
+
+def test_a_model_of_another_format_is_fetched_again(hub: str, tmp_path: Path) -> None:
+    models = ModelStore(tmp_path / "models")
+    home = models.ensure("owner/tiny")
+    stamp = (home / "manifest.json").read_text()
+    for broken in ('{"format": 0}', "{"):
+        (home / "manifest.json").write_text(broken)
+        assert models.locate("owner/tiny") is None
+        assert models.installed() == [DEFAULT]
+        assert models.ensure("owner/tiny") == home
+        assert (home / "manifest.json").read_text() == stamp
 
 
 def test_a_hub_s_model_is_fetched_at_the_revision_that_its_name_asks_for(hub: str, tmp_path: Path) -> None:
@@ -308,14 +293,18 @@ def test_a_model_with_further_modules_is_refused(tmp_path: Path) -> None:
             read_spec("owner/name", tmp_path)
 
 
-def test_a_folder_whose_model_was_replaced_is_read_anew(tmp_path: Path) -> None:
-    source, models = tmp_path / "source", ModelStore(tmp_path / "models")
-    tiny_bert.write_model(source)
-    first = (models.ensure(str(source)) / "manifest.json").read_text()
-    tiny_bert.write_model(source, seed=1)
-    assert models.locate(str(source)) is None
-    assert (models.ensure(str(source)) / "manifest.json").read_text() != first
-    assert models.locate(str(source)) is not None
+def test_a_folder_whose_model_was_replaced_is_another_model(tmp_path: Path) -> None:
+    from librarian.embeddings.onnx import OnnxEmbedder
+
+    source = tmp_path / "source"
+    fingerprints, states = set(), set()
+    for seed in (0, 1):
+        tiny_bert.write_model(source, seed=seed)
+        embedder = OnnxEmbedder(source, read_spec(str(source), source))
+        fingerprints.add(embedder.fingerprint)
+        states.add(state_of(str(source)))
+        embedder.close()
+    assert len(fingerprints) == len(states) == 2
 
 
 @pytest.mark.parametrize("name", ["/no/such/model", "./model", "~/no-such-model"])
