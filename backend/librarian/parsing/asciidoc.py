@@ -170,6 +170,11 @@ class AsciiDocParser:
         )
 
 
+def blocks_of(text: str) -> list[Block]:
+    """The blocks of a page in which attributes have their values already."""
+    return _Scanner(text).scan().blocks
+
+
 class _Scanner:
     """Finds blocks in the raw lines; offsets and words are those of the lines with attributes' values.
 

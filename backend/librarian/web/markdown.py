@@ -10,6 +10,7 @@ from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
 from markdown_it.rules_block import StateBlock
+from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from mdit_py_plugins.deflist import deflist_plugin
@@ -44,9 +45,12 @@ _SHOWN = re.compile(r'\b(?:text|title|term_id)="([^"]*)"')
 _TAG = re.compile(r"<(?:p|div|table|t[rdh]|[uod]l|li|d[td]|h[1-6]|pre|blockquote|details|section)\b", re.IGNORECASE)
 
 
-def markdown(text: str) -> str:
-    """HTML of Markdown; blocks say in `data-line` and `data-end` which lines of `text` they are, counted from 1."""
-    html: str = _parser().render(text)
+def markdown(text: str, numbers: Sequence[int] = ()) -> str:
+    """HTML of Markdown; blocks say in `data-line` and `data-end` which lines of `text` they are.
+
+    `numbers` are those of its lines, which are counted from 1 where none are given.
+    """
+    html: str = _parser().render(text, {"numbers": numbers})
     return html
 
 
@@ -85,8 +89,11 @@ def _plain_parser() -> MarkdownIt:
 
 
 def _with_lines(parser: MarkdownIt) -> MarkdownIt:
-    def number(state: object) -> None:
-        for token in state.tokens:  # type: ignore[attr-defined]
+    def number(state: StateCore) -> None:
+        numbers = state.env.get("numbers")
+        for token in state.tokens:
+            if token.map and numbers:
+                token.map = [numbers[token.map[0]] - 1, numbers[max(token.map) - 1]]
             if token.map and (token.nesting == 1 or token.type in ("hr", "code_block")):
                 token.attrSet("data-line", str(token.map[0] + 1))
                 token.attrSet("data-end", str(max(token.map)))
@@ -121,6 +128,8 @@ def _fence(_: RendererHTML, tokens: Sequence[Token], index: int, *__: object) ->
 def _html_block(_: RendererHTML, tokens: Sequence[Token], index: int, *__: object) -> str:
     """HTML as it is written, in which each block says its line."""
     token = tokens[index]
+    if "data-line=" in token.content:
+        return token.content
     first = (token.map or (0, 0))[0] + 1
     shown = []
     for place, line in enumerate(token.content.split("\n")):

@@ -57,7 +57,7 @@ def form_of(path: str, has_headings: bool = False, text: str = "") -> Form:
 
 _CLASSES = frozenset(
     {"front", "code", "note", "note-title", "picture", "dead", "chosen", "table", "prose", "code-lines", "anchor"}
-    | {"footnote", "classifier", "object", "fields", "as-written", "quiet", "inner", "outer"}
+    | {"footnote", "classifier", "object", "fields", "quiet", "inner", "outer"}
     | {f"title-{level}" for level in range(1, 7)}
     | {f"{case}{kind}" for case in ("lower", "upper") for kind in ("alpha", "roman")}
 )
