@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import threading
 from typing import Any, ClassVar
@@ -42,12 +41,19 @@ _DIRECTIVE = re.compile(
     r"^[ \t]*(?:\.\. |\* - |- )(?:\|[^|\n]*\| )?([a-zA-Z][\w.:+-]{0,60}?) ?::(?:[ \t]|$)", re.MULTILINE
 )
 _ROLE = re.compile(r":([a-zA-Z][\w.:+-]{0,60}):`|`:([a-zA-Z][\w.:+-]{0,60}):")
-#: Directives of docutils that read files, take markup as it is, or change what follows.
-_OTHERWISE = frozenset({"include", "raw", "csv-table", "role", "default-role", "class", "title", "meta", "date"})
-_CODE = frozenset({"code-block", "sourcecode", "code", "literalinclude", "highlight", "parsed-literal", "prompt"})
+#: Names of docutils too, which reads files or takes markup as it is.
+_CODE = frozenset({"code-block", "sourcecode", "code", "literalinclude", "parsed-literal", "prompt", "include", "raw"})
+_UNSEEN = frozenset(
+    {"index", "highlight", "currentmodule", "module", "default-domain", "tabularcolumns"}
+    | {"class", "title", "meta", "role", "default-role", "date"}
+)
+#: Notes by what their titles begin with; without a word of theirs they are named by their directive.
+_NOTES = dict.fromkeys(("seealso", "todo", "tab", "dropdown"), "") | {
+    "versionadded": "New in version ", "versionchanged": "Changed in version ", "deprecated": "Deprecated since ",
+}  # fmt: skip
 _PAGES = frozenset({"doc", "any", "download"})
 _PLACES = frozenset({"ref", "numref", "term", "option", "std:ref"})
-_UNSEEN = frozenset({"index", "orphan", "highlight", "currentmodule", "module", "default-domain", "tabularcolumns"})
+_STRONG = frozenset({"guilabel", "menuselection", "abbr", "dfn", "command", "program"})
 _TITLE_AND_TARGET = re.compile(r"(.*?)\s*<([^<>]+)>$", re.DOTALL)
 _MOST_NAMES = 2000  #: of directives and roles that are made known; more stay unknown
 
@@ -75,133 +81,14 @@ def restructured(text: str) -> str:
 def _make_known(text: str) -> None:
     """Register what this text names and docutils doesn't know, so that its content is shown."""
     for name in {match.lower() for match in _DIRECTIVE.findall(text)}:
-        if (name in _OTHERWISE | _CODE or name not in en.directives) and len(directives._directives) < _MOST_NAMES:
-            directives.register_directive(name, _directive_for(name))
+        if (name in _CODE | _UNSEEN or name not in en.directives) and len(directives._directives) < _MOST_NAMES:
+            directives.register_directive(name, _Shown)
     for name in {(first or second).lower() for first, second in _ROLE.findall(text)}:
         if (name == "raw" or name not in en.roles) and len(roles._roles) < _MOST_NAMES:
             roles.register_local_role(name, _role)
 
 
 # -- directives
-
-
-class _Shown(Directive):  # type: ignore[misc]
-    """A directive that isn't docutils' own: its arguments as a title, its content below."""
-
-    has_content = True
-    optional_arguments = 1
-    final_argument_whitespace = True
-    option_spec: ClassVar[Any] = None
-
-    def _box(self, kind: str, titles: list[str]) -> nodes.Element:
-        """The directive's content below its titles."""
-        box = nodes.container(classes=[kind])
-        box.source, box.line = self.state_machine.get_source_and_line(self.lineno)
-        for title in filter(None, map(str.strip, titles)):
-            parsed, _ = self.state.inline_text(title, self.lineno)
-            box += (
-                nodes.paragraph("", "", nodes.literal("", title))
-                if kind == "object"
-                else nodes.paragraph("", "", *parsed, classes=["note-title"])
-            )
-        self.state.nested_parse(self.content, self.content_offset, box)
-        return box
-
-
-class _Object(_Shown):
-    """A description of a function, class or the like, or anything unknown."""
-
-    def run(self) -> list[nodes.Node]:
-        text = " ".join(self.arguments)
-        return [self._box("object", text.split("\n") if text else [self.name])]
-
-
-class _Note(_Shown):
-    def run(self) -> list[nodes.Node]:
-        words = {
-            "versionadded": "New in version",
-            "versionchanged": "Changed in version",
-            "deprecated": "Deprecated since",
-        }
-        text = " ".join(self.arguments)
-        if self.name in words:
-            version, _, rest = text.partition(" ")
-            box = self._box("note", [f"{words[self.name]} {version}"])
-            if rest:
-                parsed, _messages = self.state.inline_text(rest, self.lineno)
-                box.insert(1, nodes.paragraph("", "", *parsed))
-            return [box]
-        return [self._box("note", [text or named(self.name.replace("-", " "))])]
-
-
-class _Code(_Shown):
-    def run(self) -> list[nodes.Node]:
-        caption = " · ".join(filter(None, (self.options.get("caption", ""), " ".join(self.arguments).strip())))
-        text = "\n".join(self.content) or f"(Included file: {caption})"
-        block = nodes.literal_block(text, text, names=[], caption=caption)
-        block.source, block.line = self.state_machine.get_source_and_line(self.lineno)
-        return [block]
-
-
-class _Toctree(_Shown):
-    def run(self) -> list[nodes.Node]:
-        box = nodes.container(classes=["toctree"])
-        box.source, box.line = self.state_machine.get_source_and_line(self.lineno)
-        if caption := self.options.get("caption"):
-            box += nodes.paragraph(caption, caption, classes=["note-title"])
-        entries = nodes.bullet_list()
-        for line in filter(None, (line.strip() for line in self.content)):
-            title, target = _parted(line)
-            if target in ("self",) or "*" in target:
-                continue
-            external = "://" in target
-            link = nodes.reference("", title, refuri=target if external else _page(target))
-            entries += nodes.list_item("", nodes.paragraph("", "", link))
-        if len(entries):
-            box += entries
-        return [box]
-
-
-class _Unseen(_Shown):
-    def run(self) -> list[nodes.Node]:
-        return []
-
-
-class _Table(_Shown):
-    """A table of comma-separated values, of what stands in the document alone."""
-
-    def run(self) -> list[nodes.Node]:
-        rows = list(csv.reader("\n".join(self.content).split("\n"), skipinitialspace=True))
-        header = list(csv.reader([self.options["header"]], skipinitialspace=True)) if self.options.get("header") else []
-        rows = [row for row in rows if row]
-        table = nodes.table()
-        table.source, table.line = self.state_machine.get_source_and_line(self.lineno)
-        if self.arguments:
-            table += nodes.title(self.arguments[0], self.arguments[0])
-        columns = max((len(row) for row in (*header, *rows)), default=1)
-        group = nodes.tgroup(cols=columns)
-        group.extend(nodes.colspec(colwidth=1) for _ in range(columns))
-        table += group
-        for part, lines in ((nodes.thead(), header), (nodes.tbody(), rows)):
-            for row in lines:
-                cells = nodes.row()
-                for cell in row:
-                    entry = nodes.entry()
-                    parsed, _ = self.state.inline_text(cell, self.lineno)
-                    entry += nodes.paragraph("", "", *parsed)
-                    cells += entry
-                part += cells
-            if len(part):
-                group += part
-        return [table]
-
-
-class _Included(_Shown):
-    """Names what isn't read into the page."""
-
-    def run(self) -> list[nodes.Node]:
-        text = f"(Included file not found: {' '.join(self.arguments)})"
-        return [nodes.paragraph(text, text)]
 
 
 class _AnyOption(dict[str, Any]):
@@ -217,28 +104,54 @@ class _AnyOption(dict[str, Any]):
         return directives.unchanged
 
 
-_NOTES = frozenset(
-    {"versionadded", "versionchanged", "deprecated", "seealso", "todo", "rubric", "topic", "sidebar", "tab", "dropdown"}
-)
+class _Shown(Directive):  # type: ignore[misc]
+    """A directive that isn't docutils' own: its arguments as titles, its content below."""
 
+    has_content = True
+    optional_arguments = 1
+    final_argument_whitespace = True
+    option_spec: ClassVar[Any] = _AnyOption()
 
-def _directive_for(name: str) -> type[Directive]:
-    base: type[_Shown] = _Object
-    if name in _CODE:
-        base = _Code
-    elif name == "toctree":
-        base = _Toctree
-    elif name in _NOTES:
-        base = _Note
-    elif name in _UNSEEN or name in ("class", "title", "meta", "role", "default-role", "date"):
-        base = _Unseen
-    elif name == "csv-table":
-        base = _Table
-    elif name == "include":
-        base = _Included
-    elif name == "raw":
-        base = _Code
-    return type(f"Directive_{len(name)}", (base,), {"option_spec": _AnyOption()})
+    def run(self) -> list[nodes.Node]:
+        if self.name in _UNSEEN:
+            return []
+        shown: nodes.Element
+        if self.name in _CODE:
+            caption = " · ".join(filter(None, (self.options.get("caption", ""), " ".join(self.arguments).strip())))
+            text = "\n".join(self.content) or f"(Included file not found: {caption})"
+            shown = nodes.literal_block(text, text, caption=caption)
+        else:
+            shown = nodes.container()
+            if self.name == "toctree":
+                shown += self._contents()
+            else:
+                self._fill(shown)
+        shown.source, shown.line = self.state_machine.get_source_and_line(self.lineno)
+        return [shown]
+
+    def _fill(self, box: nodes.Element) -> None:
+        """A note, or a description of a function or of anything unknown."""
+        text = " ".join(self.arguments)
+        if self.name in _NOTES:
+            box["classes"] = ["note"]
+            title = _NOTES[self.name] + text or named(self.name.replace("-", " "))
+            box += nodes.paragraph("", "", *self.state.inline_text(title, self.lineno)[0], classes=["note-title"])
+        else:
+            box["classes"] = ["object"]
+            for line in filter(None, map(str.strip, (text or self.name).split("\n"))):
+                box += nodes.paragraph("", "", nodes.literal("", line))
+        self.state.nested_parse(self.content, self.content_offset, box)
+
+    def _contents(self) -> list[nodes.Node]:
+        """Links to other pages."""
+        entries = nodes.bullet_list()
+        for title, target in map(_parted, filter(None, map(str.strip, self.content))):
+            if target != "self" and "*" not in target:
+                link = nodes.reference("", title, refuri=target if "://" in target else _page(target))
+                entries += nodes.list_item("", nodes.paragraph("", "", link))
+        caption = self.options.get("caption", "")
+        heading = nodes.paragraph(caption, caption, classes=["note-title"])
+        return [*([heading] if caption else []), *([entries] if len(entries) else [])]
 
 
 # -- roles
@@ -265,7 +178,7 @@ def _role(
         return [nodes.inline(rawtext, title, classes=["xref"], target=target)], []
     if title == target:
         title = target.lstrip("!~").rpartition(".")[2] if text.startswith("~") else target.lstrip("!")
-    if name in ("guilabel", "menuselection", "abbr", "dfn", "command", "program"):
+    if name in _STRONG:
         return [nodes.strong(rawtext, title)], []
     return [nodes.literal(rawtext, title)], []
 
