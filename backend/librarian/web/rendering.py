@@ -10,7 +10,7 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 import nh3
-from lxml import etree, html
+from lxml import html
 from markupsafe import Markup, escape
 
 from ..documents.addresses import anchor as anchor
@@ -198,26 +198,13 @@ def _parsed(markup: str) -> Any:
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=False)
     root = html.fromstring(f"<div>{markup}</div>".encode(), parser=parser)
     for element in list(root.iter(*_UNSEEN)):
-        _drop(element)
+        element.drop_tree()
     return root
 
 
 def _inside(root: Any) -> str:
-    inner = "".join(etree.tostring(child, encoding="unicode", method="html") for child in root)
-    return str(escape(root.text or "")) + inner
-
-
-def _drop(element: Any) -> None:
-    """Remove an element, but not the text behind it."""
-    parent = element.getparent()
-    if parent is None:
-        return
-    tail, before = element.tail or "", element.getprevious()
-    if before is not None:
-        before.tail = (before.tail or "") + tail
-    else:
-        parent.text = (parent.text or "") + tail
-    parent.remove(element)
+    """What a `div` without attributes holds."""
+    return html.tostring(root, encoding="unicode").removeprefix("<div>").removesuffix("</div>")
 
 
 _BOXES = frozenset({"section", "aside", "article", "main", "header", "footer", "nav", "center", "form", "fieldset"})
@@ -511,53 +498,31 @@ def _pattern(wanted: Sequence[str]) -> re.Pattern[str] | None:
 
 
 def _mark(root: Any, pattern: re.Pattern[str]) -> None:
-    _replace(root, pattern, lambda found: ("mark", {}), skip=())
+    _replace(root, pattern, lambda found: html.Element("mark"))
 
 
 def _link_addresses(root: Any) -> None:
     """Make links of web addresses that stand in the text."""
-    link = {"target": "_blank", "class": "outer"}
-    _replace(root, _WEB_ADDRESS, lambda found: ("a", {"href": found[0], **link}), skip=("a", "code", "pre"))
+    made = {"target": "_blank", "class": "outer"}
+    outside = "[not(ancestor::a or ancestor::code or ancestor::pre)]"
+    _replace(root, _WEB_ADDRESS, lambda found: html.Element("a", {"href": found[0], **made}), outside)
 
 
-def _replace(
-    root: Any,
-    pattern: re.Pattern[str],
-    made: Callable[[re.Match[str]], tuple[str, dict[str, str]]],
-    skip: Sequence[str],
-) -> None:
-    """Put each match in the text below `root` into a new element, outside of some elements."""
-    outside = {root} if root.tag not in skip else set()
-    for element in list(root.iter()):
-        parent = element.getparent()
-        if element is not root:
-            if parent in outside and element.tail:
-                _split(parent, element, element.tail, pattern, made)
-            if parent in outside and element.tag not in skip and isinstance(element.tag, str):
-                outside.add(element)
-        if element in outside and element.text:
-            _split(element, None, element.text, pattern, made)
-
-
-def _split(
-    parent: Any,
-    before: Any,
-    text: str,
-    pattern: re.Pattern[str],
-    made: Callable[[re.Match[str]], tuple[str, dict[str, str]]],
-) -> None:
-    """The same in the text that stands behind a child of `parent`, or at its beginning."""
-    place = 0 if before is None else parent.index(before) + 1
-    end, last = 0, before
-    for found in pattern.finditer(text):
-        if last is None:
-            parent.text = text[: found.start()]
+def _replace(root: Any, pattern: re.Pattern[str], made: Callable[[re.Match[str]], Any], where: str = "") -> None:
+    """Put each match in the texts below `root` into a new element."""
+    for text in root.xpath(f".//text(){where}"):
+        matches = list(pattern.finditer(text))
+        if not matches:
+            continue
+        owner, before = text.getparent(), text[: matches[0].start()]
+        elements = [made(found) for found in matches]
+        for element, found, following in zip(elements, matches, [*matches[1:], None], strict=True):
+            element.text, element.tail = found[0], text[found.end() : following.start() if following else None]
+        if text.is_tail:
+            owner.tail = before
+            parent = owner.getparent()
+            place = parent.index(owner) + 1
+            parent[place:place] = elements
         else:
-            last.tail = text[end : found.start()]
-        tag, attributes = made(found)
-        last = html.Element(tag, attributes)
-        last.text, last.tail = found[0], ""
-        parent.insert(place, last)
-        place, end = place + 1, found.end()
-    if end:
-        last.tail = text[end:]
+            owner.text = before
+            owner[0:0] = elements
