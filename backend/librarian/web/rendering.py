@@ -115,7 +115,7 @@ def document(answer: DocumentResponse, view: View) -> tuple[Markup, bool]:
     text = visible(answer.content)
     headings = [Heading(one.level, one.text, one.line, 0) for one in answer.headings]
     form = form_of(answer.file_path, bool(headings), text)
-    root = _parsed(_raw(form, text, answer.line_start, answer.headings))
+    root = tree(form, text, answer.line_start, answer.headings)
     before = 0 if form in ("text", "code") else answer.line_start - 1
     _Finished(root, answer, headings, view, before, has_tasks=form == "markdown").finish()
     found = root.find(".//*[@id='passage']") is not None
@@ -180,11 +180,12 @@ def plain(text: str, first_line: int, headings: Sequence[HeadingItem], *, is_cod
     return "\n".join(made)
 
 
-def words(text: str, wanted: Sequence[str] = ()) -> Markup:
-    """Plain text of a mail: its web addresses as links, the wanted words marked."""
+def words(text: str, wanted: Sequence[str] = (), *, links: bool = True) -> Markup:
+    """Plain text: its web addresses as links, the wanted words marked."""
     root = html.Element("div")
     root.text = visible(text)
-    _link_addresses(root)
+    if links:
+        _link_addresses(root)
     if pattern := _pattern(wanted):
         _mark(root, pattern)
     return clean(_inside(root))
@@ -193,8 +194,9 @@ def words(text: str, wanted: Sequence[str] = ()) -> Markup:
 # -- the tree of a document
 
 
-def _parsed(markup: str) -> Any:
-    """The tree of some HTML, below one element. What it was written with may be anything."""
+def tree(form: Form, text: str, first_line: int = 1, headings: Sequence[HeadingItem] = ()) -> Any:
+    """A text as elements below one. What it was written with may be anything."""
+    markup = _raw(form, text, first_line, headings)
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=False)
     root = html.fromstring(f"<div>{markup}</div>".encode(), parser=parser)
     for element in list(root.iter(*_UNSEEN)):
