@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import json
 import logging
 import os.path
 import time
-import zlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
@@ -28,7 +26,6 @@ from mcp.server.mcpserver.prompts.base import Prompt as SdkPrompt
 from mcp.server.mcpserver.prompts.base import PromptArgument
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
-from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
@@ -75,14 +72,6 @@ _READS = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)  # th
 _REPEATABLE = types.ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
-
-
-@dataclass(eq=False)
-class Connection:
-    """A connection that lasts: `session` is there once a client with handshake is ready for notices."""
-
-    session: ServerSession | None = None
-    uris: set[str] = field(default_factory=set)
 
 
 class Subscriptions:
@@ -137,6 +126,7 @@ class LibraryServer(MCPServer[Any]):
         heartbeat_s: float = 1.0,
         on_call: Callable[[str, str], None] | None = None,
     ) -> None:
+        """`on_call` gets name and version of the client that calls a tool."""
         self._handle, self._calls = handle, calls
         self._heartbeat_s, self._on_call = heartbeat_s, on_call
         self.observe: Observer | None = None
@@ -181,10 +171,9 @@ class LibraryServer(MCPServer[Any]):
         self._listen = ListenHandler(self.bus)
         add = self.server.add_request_handler
         add("resources/list", types.PaginatedRequestParams, self._list_documents)
-        add("resources/subscribe", types.SubscribeRequestParams, self._subscribe)
-        add("resources/unsubscribe", types.UnsubscribeRequestParams, self._unsubscribe)
+        add("resources/subscribe", types.SubscribeRequestParams, _nothing_to_do)
+        add("resources/unsubscribe", types.UnsubscribeRequestParams, _nothing_to_do)
         add("subscriptions/listen", types.SubscriptionsListenRequestParams, self._listen_to)
-        self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)
 
     async def _check(self, ctx: Ctx, call_next: CallNext) -> Any:
         """Around every request: repair or drop arguments, refuse cursors of lists on one page, explain refusals."""
@@ -204,8 +193,8 @@ class LibraryServer(MCPServer[Any]):
             return result
         if note:
             result["content"].append({"type": "text", "text": note})
-        if ctx.method == "initialize" and not isinstance(ctx.lifespan_context, Connection):
-            result["capabilities"]["resources"]["subscribe"] = False  # HTTP without a session has no way back
+        if ctx.method == "initialize":
+            result["capabilities"]["resources"]["subscribe"] = False  # those who say `initialize` can't `listen`
         return result
 
     def _arguments(self, name: object, given: object) -> tuple[object, str]:
@@ -334,32 +323,6 @@ class LibraryServer(MCPServer[Any]):
             return await super().read_resource(uri, context)
         return [await self._run(lambda: read(self._handle.wait(), str(uri)), uri=str(uri))]
 
-    async def _initialized(self, ctx: Ctx, _: types.NotificationParams | None) -> None:
-        """Remember whom to tell of changes."""
-        if isinstance(ctx.lifespan_context, Connection):
-            ctx.lifespan_context.session = ctx.session
-
-    async def _subscribe(self, ctx: Ctx, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        """Tell this connection from now on when the resource has changed (protocol revisions up to 2025-11-25).
-
-        HTTP without a session isn't offered subscriptions. One that is asked for all the same is taken and leads to
-        nothing: the conformance suite asks so, and takes a refusal for a fault.
-        """
-        uri, connection = str(params.uri), ctx.lifespan_context
-        if isinstance(connection, Connection) and uri not in connection.uris:
-            now = await self._fingerprint(uri)
-            if uri not in connection.uris:  # asked twice at once, it is one watcher still
-                self.watched.add(uri, now)
-                connection.uris.add(uri)
-        return types.EmptyResult()
-
-    async def _unsubscribe(self, ctx: Ctx, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        """No longer tell this connection of that resource."""
-        if isinstance(ctx.lifespan_context, Connection) and str(params.uri) in ctx.lifespan_context.uris:
-            ctx.lifespan_context.uris.discard(str(params.uri))
-            self.watched.remove(str(params.uri))
-        return types.EmptyResult()
-
     async def _listen_to(
         self, ctx: Ctx, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
@@ -429,6 +392,13 @@ class LibraryServer(MCPServer[Any]):
         except LibrarianError as error:
             data = {"uri": uri} if uri and isinstance(error, NotFound) else None
             raise MCPError(types.INVALID_PARAMS, wrap_untrusted("error", str(error)), data) from error
+
+
+async def _nothing_to_do(
+    _: Ctx, __: types.SubscribeRequestParams | types.UnsubscribeRequestParams
+) -> types.EmptyResult:
+    """Subscriptions of older protocol revisions aren't offered; the conformance suite takes a refusal for a fault."""
+    return types.EmptyResult()
 
 
 def _results_app() -> Apps:
@@ -553,9 +523,8 @@ def path_of(uri: str) -> str:
 
 
 def cursor_after(path: str) -> str:
-    """The cursor of the page that follows `path`, with a checksum: clients take it as it is."""
-    text = path.encode()
-    return base64.urlsafe_b64encode(zlib.crc32(text).to_bytes(4) + text).decode()
+    """The cursor of the page that follows `path`: clients take it as it is."""
+    return f"<{path}>"
 
 
 def path_before(cursor: str) -> str:
@@ -564,13 +533,9 @@ def path_before(cursor: str) -> str:
     >>> path_before(cursor_after("shop/api/tokens.md"))
     'shop/api/tokens.md'
     """
-    try:
-        data = base64.b64decode(cursor, altchars=b"-_", validate=True)
-        if zlib.crc32(data[4:]).to_bytes(4) == data[:4]:
-            return data[4:].decode()
-    except ValueError:
-        pass
-    raise no_cursor(cursor)
+    if not (cursor.startswith("<") and cursor.endswith(">")):
+        raise no_cursor(cursor)
+    return cursor[1:-1]
 
 
 def no_cursor(cursor: str) -> CallerError:
