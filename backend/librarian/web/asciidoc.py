@@ -206,14 +206,14 @@ class _Page:
             len(lines) > 2 and bool(lines[0].strip()) and not lines[1].strip()
         )
         rows, place = [], width
-        for columns, style, number, text in cells:
+        for columns, style, line_, text in cells:
             if place >= width:
-                rows.append(f'<tr data-line="{number}">')
+                rows.append(f'<tr data-line="{line_}">')
                 place = 0
             text = text.strip().replace("\\|", "|")
             tag = "th" if style == "h" or (has_header and len(rows) == 1) else "td"
             is_page = tag == "td" and "a" in (style, *styles[place : place + 1])
-            body = asciidoc(text, int(number)) if is_page else self._words(text)
+            body = asciidoc(text, int(line_)) if is_page else self._words(text)
             rows[-1] += f'<{tag} colspan="{columns}">{body}</{tag}>'
             place += int(columns)
         head = f"<thead>{rows.pop(0)}</thead>" if has_header and rows else ""

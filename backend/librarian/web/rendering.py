@@ -206,7 +206,8 @@ def tree(form: Form, text: str, first_line: int = 1, headings: Sequence[HeadingI
 
 def _inside(root: Any) -> str:
     """What a `div` without attributes holds."""
-    return html.tostring(root, encoding="unicode").removeprefix("<div>").removesuffix("</div>")
+    text: str = html.tostring(root, encoding="unicode")
+    return text.removeprefix("<div>").removesuffix("</div>")
 
 
 _BOXES = frozenset({"section", "aside", "article", "main", "header", "footer", "nav", "center", "form", "fieldset"})
