@@ -1,15 +1,14 @@
-"""Some 260 kills, and what they cost: nothing but the batch under way.
+"""Some 230 kills, and what they cost: nothing but the batch under way.
 
     PYTHONPATH=backend python benchmarks/faults.py    # 160 of the indexer alone, 40 of the whole program, and the rest
-    PYTHONPATH=backend python benchmarks/faults.py --kills 20 --programs 5 --upgrades 0 --handovers 0
+    PYTHONPATH=backend python benchmarks/faults.py --kills 20 --programs 5 --handovers 0
 
 Each is `kill -9` at a moment drawn by chance: during a first index, its repair, updates, or the change to another
 model. Then the next start has to make the index whole by itself: catalog, keyword index and vectors equal the folder,
 every page is found once by its number and once by its vector, and no passage was embedded twice beyond the batches that
 were under way. The whole program runs with its real model, its children, the exact store and Chroma.
 
-Indexes of older formats that are brought up to date, and servers that replace a daemon are killed in the middle,
-too.
+Servers that replace a daemon are killed in the middle, too.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import random
 import shutil
 import sqlite3
 import sys
-import tarfile
 import tempfile
 import threading
 import time
@@ -31,7 +29,7 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 
 from librarian.daemon import address
-from tests.reliability.killable import Victims, assert_nothing_lost, bring_up_to_date, change, opened, page
+from tests.reliability.killable import Victims, assert_nothing_lost, change, opened, page
 from tests.reliability.running import Running, until
 
 if TYPE_CHECKING:
@@ -47,7 +45,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--kills", type=int, default=160, help="of the indexer alone")
     parser.add_argument("--programs", type=int, default=40, help="of the whole program")
-    parser.add_argument("--upgrades", type=int, default=30, help="of indexes of older formats")
     parser.add_argument("--handovers", type=int, default=30, help="of daemons and servers that replace them")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
@@ -56,8 +53,6 @@ def main() -> int:
         print(indexer_alone(given.kills, given.seed), flush=True)
     if given.programs:
         print(whole_program(given.programs, given.seed), flush=True)
-    if given.upgrades:
-        print(upgrades(given.upgrades, given.seed), flush=True)
     if given.handovers:
         print(handovers(given.handovers, given.seed), flush=True)
     print(f"took {time.monotonic() - began:.0f} s; seed {given.seed}")
@@ -189,38 +184,6 @@ def first_window(library: Librarian, file_path: str) -> str:
         assert stored is not None
         chunk = reader.chunks_of(stored.doc_id)[0].chunk
     return parts.embedder.get().windows(embedding_prefix(stored.document, chunk.heading_path), chunk.text)[0].text
-
-
-def upgrades(wanted: int, seed: int) -> str:
-    """Kills of the first start over an index of each older format."""
-    from tests.reliability.make_format import FORMATS, PAGES
-
-    from tests.storage.library import Library
-
-    upgraders, dice = Victims(bring_up_to_date), random.Random(seed)
-    kept = sorted(FORMATS.glob("*.tar.gz"))
-    kills = rounds = 0
-    while kills < wanted:
-        rounds += 1
-        folder = Path(tempfile.mkdtemp())
-        with tarfile.open(kept[rounds % len(kept)]) as archive:
-            archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.2 knows none
-            archive.extractall(folder)
-        connection = sqlite3.connect(folder / "index" / "catalog.sqlite")
-        connection.execute("UPDATE meta SET value = ? WHERE key = 'root'", (str(folder / "library"),))
-        connection.commit()
-        connection.close()
-        for _ in range(3):
-            kills += upgraders.kill_after(dice.uniform(0, 0.06), str(folder))
-        library = Library(folder)
-        library.complete()
-        assert library.documents() == set(PAGES)
-        assert library.catalog.verify() == []
-        assert library.indexer.check() == []
-        assert library.embedder.calls == 0
-        library.close()
-        shutil.rmtree(folder)
-    return f"formats: {kills} kills in {rounds} indexes of {len(kept)} formats survived; nothing was embedded again"
 
 
 def handovers(wanted: int, seed: int) -> str:
