@@ -21,6 +21,7 @@ null second see set show since take true two type use used user uses using value
 """
 _STOP_WORDS = raw_stop_words("en") | set(_MORE.split())
 _WORD = re.compile(r"[^\W\d_][\w.+#-]*[\w+#]|[^\W\d_]{3,}")
+_CODE = re.compile(r"(?<!`)`([^`\n]{3,40})`(?!`)")  #: names, which count twice
 _HEADING_WEIGHT = 3
 _PROSE = frozenset({"heading", "paragraph", "list", "quote"})
 
@@ -38,7 +39,7 @@ def keywords(document: Document, start: int = 0, end: int = sys.maxsize, most: i
         if block.kind not in _PROSE or not start <= block.start < end:
             continue
         for line in document.text[block.start : block.end].split("\n"):
-            for word in _WORD.findall(plain(line)):
+            for word in _WORD.findall(" ".join([plain(line), *_CODE.findall(line)])):
                 low = word.lower()
                 if 3 <= len(low) <= 40 and low not in _STOP_WORDS:
                     counts[low] += _HEADING_WEIGHT if block.kind == "heading" else 1
