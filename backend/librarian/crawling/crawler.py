@@ -17,7 +17,8 @@ from protego import Protego
 
 from ..errors import CallerError, NotFound, Unavailable
 from ..files.owned_folder import claim_index
-from ..parsing.metadata import SUMMARY_CHARACTERS, cut_at_sentence, iso
+from ..models import Document
+from ..parsing.metadata import iso
 from . import digest, site_maps, urls
 from . import pages as page_files
 from .fetching import AGENT, Fetched, Fetcher
@@ -30,7 +31,6 @@ MOST_WITHIN = 16  #: pages visited within each other, as canonical addresses and
 MOST_SITEMAPS = 50
 REMOVED_STATUSES = frozenset({301, 308, 404, 410})  #: the page isn't here any more; any other status may pass
 LONGEST_DELAY_S = 30.0
-LEAST_DESCRIPTION = 50  #: characters of one that says what the page is about
 GIVEN_UP_AFTER = 3  #: failures of the language model in a row
 
 Summarize = Callable[[str, str], str]  #: title and Markdown → a summary; raises `Unavailable`
@@ -551,7 +551,7 @@ class Crawler:
         if before.file_hash == record.file_hash and (self._root / record.file).is_file():
             report.unchanged += 1
         else:
-            record.summary = self._summary(title, markdown, page.description) or document.summary
+            record.summary = self._summary(title, markdown, document, page.description)
             fields |= {"summary": record.summary, "fetched_at": iso(dt.datetime.now(dt.UTC))}
             page_files.write(self._root, record.file, page_files.rendered(markdown, fields))
             if before.file and before.file != record.file:
@@ -578,8 +578,8 @@ class Crawler:
         segments, query = self._frontier.scope.below(url), urlsplit(url).query
         return page_files.place(self._project, category, segments, query, is_free)
 
-    def _summary(self, title: str, markdown: str, description: str) -> str:
-        """The language model's summary where there is one, else the page's description where that is a sentence."""
+    def _summary(self, title: str, markdown: str, document: Document, description: str) -> str:
+        """The language model's summary where there is one, else one in the page's own words."""
         if self._options.summarize is not None and self._failed_summaries < GIVEN_UP_AFTER:
             try:
                 text = self._options.summarize(title, markdown)
@@ -590,4 +590,4 @@ class Crawler:
                 self._failed_summaries += 1
                 self._report.summary_error = str(error)
                 logger.warning("%s: summarised in its own words: %s", title, error)
-        return cut_at_sentence(description, SUMMARY_CHARACTERS) if len(description) >= LEAST_DESCRIPTION else ""
+        return digest.summary(document, description)

@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-import posixpath
-from typing import TYPE_CHECKING
-
-from ..errors import SourceError
-from ..models import Document, SourceFile
-from .document_builder import DocumentBuilder, shift_mark
-from .metadata import parse_date
-from .zip_package import ZipPackage, opened, resolved_target
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element
-
 import codecs
 import html
+import posixpath
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ..models import Excluded, Heading
-from .document_builder import Target, lines_of
+from ..errors import SourceError
+from ..models import Document, Excluded, Heading, SourceFile
+from .document_builder import DocumentBuilder, Target, lines_of, shift_mark
 from .encoding import SUPERSETS, Decoded, decode
-from .front_matter import FrontMatter, read_front_matter
+from .front_matter import read_front_matter
 from .html_cleanup import (
     around_text,
     code_language,
     drawn_text,
     formula,
     forwarded_to,
-    heading_level,
     image_text,
     is_around,
     is_in_note,
@@ -40,13 +29,14 @@ from .html_cleanup import (
     is_layout,
     is_listing,
     is_silent,
+    is_title,
     main_of,
     name_of,
-    names_its_rows,
     without_site,
 )
-from .metadata import DATE_KEYS, given_doc_type, given_language, modified_of, summary_of, tags_of
+from .metadata import DATE_KEYS, given_doc_type, given_language, modified_of, parse_date, summary_of, tags_of
 from .plain_text import plain
+from .zip_package import ZipPackage, opened, resolved_target
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -67,8 +57,6 @@ _SPACES = re.compile(r"\s+")
 _MAX_SPAN = 64
 _LONGEST_SHIFTED = 8  #: pieces of raised or lowered words that are looked at
 _LONGEST_HEADING = 400  #: characters; one that holds more was never closed
-#: Lists that lay out a page, as Javadoc's: their items hold headings.
-_LAYOUT_LIST = "boolean(./li/h2 | ./li/section/*[self::h2 or self::h3 or self::h4 or self::h5 or self::h6])"
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])")
 _LINE_MARKUP = re.compile(r"^(#{1,6} |>|~{3}|`{3,}(?![^\n]*`))", re.M)
 _BULLET = re.compile(r"\A([-+*] )")
@@ -102,124 +90,116 @@ class HtmlPage:
         self._inline: list[int] = []  # places in `_pieces` where open links and inline marks began
         self._lists: list[int | None] = []  # the next number of each open list, None for bullets, -1 for layout
         self._mark: str | None = None  # of the item whose first words are awaited
-        self._heading = 0
-        self._title: _Element | None = None  # a heading that isn't marked up as one
-        self._is_short = False  # the open heading, in which blocks are words
+        self._heading = 0  # level of a heading whose words are awaited
         self._quotes = 0
         self._code = 0  # open inline code
-        self._pre: str | None = None  # language of the open <pre>
-        self._pre_element: _Element | None = None
-        self._label: _Element | None = None  # open element that names what follows it
-        self._named = ""  # what the last one said
-        self._rows: list[list[str]] | None = None
-        self._cell_span = self._cell_rows = 0
-        self._hanging: dict[int, int] = {}  # rows to come, by column, that a cell above reaches into
-        self._taken: set[int] = set()  # columns of the open row that belong to a cell above
-        self._table: _Element | None = None
+        self._flat = False  # within what is written as one line, or as code
+        self._is_fence = False
+        self._named = ""  # names of what follows: a term, a note
 
     def write(self, root: _Element) -> None:
         """Everything below `root`."""
+        self._walk(root)
+        self._flush()
+        self._write_label()
+
+    def _walk(self, root: _Element) -> None:
         from lxml import etree
 
         walker = etree.iterwalk(root, events=("start", "end"))
-        skipped: _Element | None = None
+        done: _Element | None = None  # left out, or written whole
         for event, element in walker:
             name = name_of(element)
             if event == "start":
-                if not name or self._is_left_out(element, name):
-                    skipped = element
+                if element is not root and (not name or self._is_left_out(element, name) or self._start(element, name)):
+                    done = element
                     walker.skip_subtree()
                 else:
-                    self._start(element, name)
                     self._add(element.text)
-            else:
-                if element is not skipped:
+            elif element is not root:
+                if element is not done:
                     self._end(element, name)
-                if element is not root:
-                    self._add(element.tail)
-        self._flush()
-        self._write_label()
+                self._add(element.tail)
+
+    def _words_in(self, element: _Element, *, as_code: bool = False) -> str:
+        """The words of an element whose blocks are words too, or its code."""
+        pieces, inline, flat = self._pieces, self._inline, self._flat
+        self._pieces, self._inline, self._flat, self._is_fence = [], [], True, as_code
+        self._walk(element)
+        words = "".join(self._pieces)
+        self._pieces, self._inline, self._flat, self._is_fence = pieces, inline, flat, False
+        return words
 
     def _is_left_out(self, element: _Element, name: str) -> bool:
         if name in ("math", "script") and (words := formula(element)):
             self._add(f"${words}$" if self._address else words)
             return True
-        if name == "sup" and (element.text or "") == "" and self._is_footnote(element):
-            return True
-        if name in ("sup", "sub") and self._pre is None:
+        if name in ("sup", "sub") and not self._is_fence:
             words = "".join(islice(element.itertext(), _LONGEST_SHIFTED))
+            if name == "sup" and element.find("a[@href]") is not None and words.strip().isdecimal():
+                self._pieces.append(f"[{words.strip()}]")  # a footnote's, which would be one with the word before it
+                return True
             self._pieces.append(shift_mark("".join(self._pieces[-2:]), words, raised=name == "sup"))
         if name == "svg" and element.get("aria-hidden") != "true":
             self._pieces += (f" {words} " for words in drawn_text(element))
             return True
         return is_silent(element, name) or (self._strict and (element in self._around or is_around(element, name)))
 
-    def _is_footnote(self, element: _Element) -> bool:
-        """The number of a note, which would be one with the word before it, stands in brackets."""
-        words = "".join(element.itertext()).strip()
-        if len(words) > 4 or not words.isdecimal() or element.find("a[@href]") is None:
-            return False
-        self._pieces.append(f"[{words}]")
-        return True
-
     def _add(self, text: str | None) -> None:
-        if text == "\n" and self._pre is None:
+        if text == "\n" and not self._is_fence:
             self._pieces.append(" ")  # no line break, for which that stands here
         elif text:
-            marked = self._address is not None and self._pre is None and not self._code and "<" in text
+            marked = self._address is not None and not self._is_fence and not self._code and "<" in text
             self._pieces.append(_MARKUP.sub(r"\\<", text) if marked else text)
 
-    def _start(self, element: _Element, name: str) -> None:
-        if self._pre is not None:
-            if name == "code" and not self._pre:
-                self._pre = code_language(element)
-            elif name == "br" or (name == "div" and self._pieces and not self._pieces[-1].endswith("\n")):
+    def _start(self, element: _Element, name: str) -> bool:
+        """Whether an element has been written whole."""
+        if self._is_fence:
+            if name == "br" or (name == "div" and self._pieces and not self._pieces[-1].endswith("\n")):
                 self._pieces.append("\n")
-        elif name == "i" and self._label is not None and element.get("title"):
+        elif name == "i" and element.get("title") and not element.text:
             self._pieces.append(element.get("title"))  # an icon of AsciiDoctor's
+            return True
         elif name == "a" or (self._address and (name in _CODE or name in _MARKS)):
             self._inline.append(len(self._pieces))
             self._code += name in _CODE
         elif name == "br":
-            in_line = self._rows is not None or self._heading or self._code
-            self._pieces.append(" " if in_line else "\n")
+            self._pieces.append(" " if self._flat or self._code else "\n")
         elif name == "img":
             self._pieces.append(self._image(element))
-        elif self._rows is not None:
-            self._start_in_table(element, name)
-        elif self._is_short and (name in _BLOCKS or name in _HEADINGS):
-            self._pieces.append(" ")
-        elif name in _HEADINGS and not (self._address and is_label(element, name)):
+        elif self._flat:
+            if name in _BLOCKS or name in _HEADINGS:
+                self._pieces.append(" ")
+        elif self._address and is_label(element, name):
             self._flush()
-            self._open_heading(element, 0 if is_in_note(element) else heading_level(element) or _HEADINGS[name])
-        elif name == "pre" or is_listing(element, name):
+            if words := self._words_in(element).strip():
+                words = words if "**" in words else f"**{' '.join(words.split())}**"
+                self._named = f"{self._named}\n{words}" if self._named else words
+            return True
+        elif name in _BLOCKS or name in _HEADINGS or name == "pre":
             self._flush()
-            self._pre, self._pre_element = code_language(element), element
-        elif name in _BLOCKS or name in _HEADINGS or (self._address and is_label(element, name)):
-            self._flush()
-            self._open(element, name)
+            return self._open(element, name)
+        return False
 
-    def _image(self, element: _Element) -> str:
-        words = image_text(element)
-        if self._address is None or self._label is not None:
-            return f" {words} "
-        target = self._address(element.get("data-src") or element.get("src") or "")
-        shown = words and target and not _FILE_NAME.fullmatch(words) and "mwe-math" not in (element.get("class") or "")
-        return f"![{words}]({target})" if shown else words if not target else ""
-
-    def _open_heading(self, element: _Element, level: int) -> None:
-        self._heading = level
-        words = "".join(islice(element.itertext(), _LONGEST_HEADING))
-        self._is_short = level > 0 and self._address is not None and len(words) < _LONGEST_HEADING
-
-    def _open(self, element: _Element, name: str) -> None:
-        if self._address and self._label is None and is_label(element, name):
-            self._label = element
-        if name in _LISTS:
+    def _open(self, element: _Element, name: str) -> bool:
+        if name == "pre" or is_listing(element, name):
             self._write_label()
-            start = element.get("start") or "1"
-            number = int(start) if start.isdecimal() and len(start) < 9 else 1
-            self._lists.append(-1 if element.xpath(_LAYOUT_LIST) else number if name == "ol" else None)
+            self._out.fence(self._words_in(element, as_code=True), code_language(element))
+            return True
+        level = 1 if is_title(element, name) else 0 if is_in_note(element) else _HEADINGS.get(name, 0)
+        if level:
+            self._heading, self._lists = level, [-1] * len(self._lists)
+            if len("".join(islice(element.itertext(), _LONGEST_HEADING))) < _LONGEST_HEADING:
+                self._pieces = [self._words_in(element)]
+                self._flush()
+                self._heading = 0
+                return True
+        elif name == "table" and not self._is_layout(element):
+            self._write_table(element)
+            return True
+        elif name in _LISTS:
+            self._write_label()
+            self._lists.append(_number(element, "start") if name == "ol" else None)
         elif name == "li":
             count = self._lists[-1] if self._lists else None
             self._mark = "-" if count is None else f"{count}." if count >= 0 else None
@@ -227,55 +207,66 @@ class HtmlPage:
                 self._lists[-1] = count + 1
         elif name == "blockquote":
             self._quotes += 1
-        elif name == "table" and not self._is_layout(element):
-            self._rows, self._table = [], element
-            self._hanging = {}
-        elif name in ("div", "p") and (level := heading_level(element)):
-            self._title = element
-            self._open_heading(element, level)
+        return False
+
+    def _image(self, element: _Element) -> str:
+        words = image_text(element)
+        if self._address is None or self._flat:
+            return f" {words} "
+        target = self._address(element.get("data-src") or element.get("src") or "")
+        shown = words and target and not _FILE_NAME.fullmatch(words) and "mwe-math" not in (element.get("class") or "")
+        return f"![{words}]({target})" if shown else words if not target else ""
 
     def _is_layout(self, table: _Element) -> bool:
         return is_layout(table)
 
-    def _start_in_table(self, element: _Element, name: str) -> None:
-        if name == "tr" and self._rows is not None:
-            self._rows.append([])
-            self._pieces.clear()
-            self._taken = {column for column, left in self._hanging.items() if left}
-            self._hanging = {column: self._hanging[column] - 1 for column in self._taken}
-        elif name in ("td", "th"):
-            self._pieces.clear()
-            self._cell_span = min(_span(element, "colspan"), _MAX_SPAN)
-            self._cell_rows = _span(element, "rowspan")
-        elif name in _BLOCKS:
-            self._pieces.append(" ")
+    def _write_table(self, table: _Element) -> None:
+        rows: list[list[str]] = []
+        hanging: dict[int, int] = {}  # rows to come, by column, that a cell above reaches into
+        for row in table.iterdescendants():
+            name = name_of(row)
+            if name == "caption":
+                self._out.paragraph(_SPACES.sub(" ", self._words_in(row)))
+            if name != "tr" or self._is_left_out(row, name):
+                continue
+            taken = {column for column, left in hanging.items() if left}
+            hanging = {column: hanging[column] - 1 for column in taken}
+            cells: list[str] = []
+            for cell in row:
+                if (name := name_of(cell)) in ("td", "th") and not self._is_left_out(cell, name):
+                    while len(cells) in taken:
+                        cells.append("")
+                    span, depth = min(_number(cell, "colspan"), _MAX_SPAN), _number(cell, "rowspan")
+                    if depth > 1:
+                        hanging.update((len(cells) + place, depth - 1) for place in range(span))
+                    cells += [_SPACES.sub(" ", self._words_in(cell)), *[""] * (span - 1)]
+            rows.append(cells)
+        self._write_label()
+        first = [name_of(cell) for cell in next(iter(table.iter("tr")), ())]
+        if first[:1] == ["th"] and "td" in first:
+            self._write_fields(rows)
+        else:
+            self._out.table(rows, self._links)
+        self._links = []
+
+    def _write_fields(self, rows: Sequence[Sequence[str]]) -> None:
+        """Rows that name themselves by their first cell, as Sphinx's lists of fields do, as items."""
+        for row in rows:
+            name, *words = filter(None, map(str.strip, row)) if any(row) else ("",)
+            self._out.item(": ".join([name.rstrip(":"), "; ".join(words)]) if words else name, links=self._links)
+            self._links = []
 
     def _end(self, element: _Element, name: str) -> None:
-        if self._pre is not None:
-            if element is self._pre_element:
-                self._write_label()
-                self._out.fence("".join(self._pieces), self._pre)
-                self._pieces.clear()
-                self._inline.clear()
-                self._pre = self._pre_element = None
-        elif name == "a" or (self._address and (name in _CODE or name in _MARKS)):
+        if self._is_fence:
+            return
+        if name == "a" or (self._address and (name in _CODE or name in _MARKS)):
             self._end_inline(element, name)
-        elif self._rows is not None:
-            self._end_in_table(element, name)
-        elif element is self._title or (name in _HEADINGS and self._title is None and element is not self._label):
+        elif self._flat:
+            if name in _BLOCKS:
+                self._pieces.append(" ")
+        elif name in _BLOCKS or name in _HEADINGS:
             self._flush()
-            self._heading, self._title, self._is_short = 0, None, False
-        elif self._is_short and name in _BLOCKS:
-            self._pieces.append(" ")
-        elif element is self._label:
-            words = self._words().strip()
-            if words:
-                named = words if "**" in words else f"**{' '.join(words.split())}**"
-                self._named = f"{self._named}\n{named}" if self._named else named
-                self._pieces.clear()
-            self._label = None
-        elif name in _BLOCKS:
-            self._flush()
+            self._heading = 0
             if name in _LISTS:
                 if self._lists:
                     self._lists.pop()
@@ -297,9 +288,9 @@ class HtmlPage:
                 return
             self._links.append((words, target))
         if self._address is not None and words.strip():
-            self._pieces[place:] = [self._marked(element, name, words)]
+            self._pieces[place:] = [self._marked(element, name, words, self._address)]
 
-    def _marked(self, element: _Element, name: str, words: str) -> str:
+    def _marked(self, element: _Element, name: str, words: str, address: Callable[[str], str]) -> str:
         """Words of an inline element in Markdown; the spaces around them stay outside."""
         inner = " ".join(words.split())
         if name in _CODE:
@@ -307,56 +298,13 @@ class HtmlPage:
             shown = f"{ticks} {inner} {ticks}" if "`" in inner else f"`{inner}`"
         elif name == "a":
             target = (element.get("href") or "").strip()
-            target = (
-                "" if target.startswith("#") else target if target.startswith("mailto:") else self._addressed(target)
-            )
+            if not target.startswith("mailto:"):
+                target = "" if target.startswith("#") else address(target)
             label = inner if "](" in inner else inner.replace("]", "\\]")
             shown = f"[{label}]({target})" if target else inner
         else:
             shown = inner if _MARKS[name] in inner else f"{_MARKS[name]}{inner}{_MARKS[name]}"
         return f"{' ' * words[0].isspace()}{shown}{' ' * words[-1].isspace()}"
-
-    def _addressed(self, target: str) -> str:
-        return self._address(target) if self._address else ""
-
-    def _end_in_table(self, element: _Element, name: str) -> None:
-        rows = self._rows or []
-        if name in ("td", "th"):
-            if rows:
-                self._end_cell(rows[-1], _SPACES.sub(" ", "".join(self._pieces)))
-            self._pieces.clear()
-        elif name == "caption":
-            words = "".join(self._pieces)
-            self._pieces.clear()
-            self._out.paragraph(_SPACES.sub(" ", words))
-        elif element is self._table:
-            self._write_label()
-            if names_its_rows(element):
-                self._write_fields(rows)
-            else:
-                self._out.table(rows, self._links)
-            self._rows = self._table = None
-            self._links = []
-            self._inline.clear()
-            self._pieces.clear()
-        elif name in _BLOCKS:
-            self._pieces.append(" ")
-
-    def _end_cell(self, row: list[str], words: str) -> None:
-        while len(row) in self._taken:
-            row.append("")
-        if self._cell_rows > 1:
-            self._hanging.update((len(row) + place, self._cell_rows - 1) for place in range(self._cell_span))
-        row += [words, *[""] * (self._cell_span - 1)]
-
-    def _write_fields(self, rows: list[list[str]]) -> None:
-        """Rows that name themselves by their first cell, as items."""
-        links = self._links
-        for name, *cells in filter(None, rows):
-            name = name.strip()
-            words = "; ".join(cell.strip() for cell in cells if cell.strip())
-            self._out.item(f"{name.rstrip(':')}: {words}" if name and words else name or words, links=links)
-            links = []
 
     def _words(self) -> str:
         """What has been collected; newlines of <br> are pieces of their own, all others are spaces."""
@@ -368,31 +316,30 @@ class HtmlPage:
     def _write_label(self) -> None:
         if self._named:
             named, self._named = self._named, ""
-            if depth := sum(number != -1 for number in self._lists):
-                self._out.item(named, depth - 1, " ")
-            else:
-                self._out.paragraph(named)
+            self._write_words(named, ())
 
     def _flush(self) -> None:
         """Write what has been collected as the kind of block that it stands in."""
         if not self._pieces:
             return
-        words = self._words()
-        links, self._links, self._pieces = self._links, [], []
+        words, self._pieces = self._words(), []
         self._inline = [0] * len(self._inline)
         if not words.strip():
-            self._links = links
             return
+        links, self._links = self._links, []
         if self._heading:
             self._write_label()
             self._out.heading(self._heading, words, links)
+            self._heading = 0
             return
         if self._address is not None:
             words = _BULLET.sub(r"\\\1", _LINE_MARKUP.sub(r"\\\1", lines_of(words)))
         if self._named:
             words, self._named = f"{self._named}\n{words}", ""
-        depth = sum(number != -1 for number in self._lists)
-        if depth:
+        self._write_words(words, links)
+
+    def _write_words(self, words: str, links: Sequence[Target]) -> None:
+        if depth := sum(number != -1 for number in self._lists):
             self._out.item(words, depth - 1, self._mark if self._mark is not None else " ", links)
             self._mark = None
         elif self._quotes:
@@ -401,8 +348,8 @@ class HtmlPage:
             self._out.paragraph(words, links)
 
 
-def _span(cell: _Element, name: str) -> int:
-    given = cell.get(name) or "1"
+def _number(element: _Element, name: str) -> int:
+    given = element.get(name) or "1"
     return int(given) if given.isdecimal() and len(given) < 9 else 1
 
 
@@ -426,13 +373,11 @@ class HtmlParser:
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
         decoded = decode_page(data, source.file_path)
-        front = read_front_matter(decoded.text) if decoded.text.startswith(("---", "+++")) else FrontMatter()
-        text = decoded.text[front.end :]
+        front = read_front_matter(decoded.text)  # as site generators take it off a page
+        values, text = front.values, decoded.text[front.end :]
         root = html_tree(_TEMPLATE.sub("", text) if front.end else text)
-        given = plain(str(front.values.get("title") or ""))
         builder = _written(root, text)
-        first = builder.headings[0].text if builder.headings else ""
-        title = given or without_site(title_tag(root), first)
+        title = plain(str(values.get("title") or "")) or page_title(root, builder)
         if builder.is_empty and not title and decoded.text.strip():
             raise SourceError(
                 f"'{source.file_path}' holds no text that a reader would see.",
@@ -441,23 +386,28 @@ class HtmlParser:
             )
         if builder.is_empty:
             builder.paragraph(title)
+        keywords = _meta(root, "keywords")
         document = builder.document(
             source,
             source.extension,
             title=title,
-            tags=tags_of(front.values) or _keywords(root),
+            tags=tags_of(values) or ([] if keywords == title_tag(root) else keywords.split(",")),
             modified=parse_date(_meta(root, "dcterms.modified", "article:modified_time", "last-modified")),
-            is_better=bool(given) or _are_parts(builder.headings),
+            is_better=True,
         )
-        document = replace(
+        is_signpost = root is not None and len(document.text) < _LONGEST_SIGNPOST and forwarded_to(root)
+        return replace(
             document,
             encoding=decoded.encoding,
             encoding_confidence=decoded.confidence,
-            summary=_summary(document) or document.summary,
+            doc_type=given_doc_type(values) or document.doc_type,
+            language=given_language(values),
+            summary=summary_of("", (), values) or _summary(document) or document.summary,
+            last_modified=modified_of(values, source) if values.keys() & DATE_KEYS else document.last_modified,
+            front_matter=values,
+            excluded=(Excluded(0, len(document.text), "sent on"),) if is_signpost else (),
+            notes=(*document.notes, *([front.note] if front.note else [])),
         )
-        if root is not None and len(document.text) < _LONGEST_SIGNPOST and forwarded_to(root):
-            document = replace(document, excluded=(Excluded(0, len(document.text), "sent on"),))
-        return _with_front_matter(document, front, source) if front.end else document
 
 
 def _written(root: _Element | None, text: str) -> DocumentBuilder:
@@ -476,21 +426,6 @@ def _written(root: _Element | None, text: str) -> DocumentBuilder:
     return builder
 
 
-def _with_front_matter(document: Document, front: FrontMatter, source: SourceFile) -> Document:
-    """With what the front matter says, which site generators take off a page."""
-    values = front.values
-    dated = any(key in values for key in DATE_KEYS)
-    return replace(
-        document,
-        doc_type=given_doc_type(values) or document.doc_type,
-        language=given_language(values),
-        summary=summary_of("", (), values) or document.summary,
-        last_modified=modified_of(values, source) if dated else document.last_modified,
-        front_matter=values,
-        notes=(*document.notes, *([front.note] if front.note else [])),
-    )
-
-
 def page_title(root: _Element | None, builder: DocumentBuilder) -> str:
     """The first heading of the first level, else `<title>` without the name of the site."""
     title = title_tag(root)
@@ -499,7 +434,8 @@ def page_title(root: _Element | None, builder: DocumentBuilder) -> str:
         return first
     outside = (" ".join("".join(heading.itertext()).split()) for heading in root.iter("h1")) if root is not None else ()
     known = [*(plain(heading.text) for heading in builder.headings[:1]), *outside]
-    return next((name for name in known if name and without_site(title, name) == name), title or "".join(known[:1]))
+    named = (without_site(title, name) for name in known)
+    return next((name for name in named if name != title), title or "".join(known[:1]))
 
 
 def _are_parts(headings: Sequence[Heading]) -> bool:
@@ -515,12 +451,6 @@ def _summary(document: Document) -> str:
     titles = [heading.start for heading in document.headings if heading.text == document.title]
     below = [block for block in document.blocks if block.start > titles[0]] if titles else ()
     return summary_of(document.text, below, {})
-
-
-def _keywords(root: _Element | None) -> list[str]:
-    """Those that say more than the page's title, which Texinfo gives as its keyword."""
-    words = _meta(root, "keywords")
-    return [] if " ".join(words.split()) == title_tag(root) else words.split(",")
 
 
 def html_tree(text: str) -> _Element | None:

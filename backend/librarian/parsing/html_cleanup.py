@@ -15,11 +15,9 @@ if TYPE_CHECKING:
 _RELATIONS = frozenset({"next", "prev", "previous", "up", "start", "contents", "index", "bookmarks"})
 _KEYS = frozenset("npu")  #: by which a browser follows such a link
 _MOST_LINKS = 200  #: looked at, of a page
-_SAMPLE = 300  #: elements of a box that are counted
+_SAMPLE = 1_000  #: elements of a box that are counted
 _LONGEST = 800  #: characters of a box of such links
 _BETWEEN = 14  #: characters that may stand beside each link: "Previous: ", " | "
-_HIGHEST = 4  #: boxes around each other
-_MANY = 2_000  #: elements of a box that are counted where that costs little
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 #: What parts a page's own title from its site's name; behind a colon that is the name of a manual.
 _SITE = re.compile(r"\s*(?:[|—–·»]|\s-)\s|\s*: .*\b(?:manual|documentation|reference|guide|api)$", re.I)
@@ -59,37 +57,32 @@ def _leads_to_neighbour(link: _Element) -> bool:
     return (get("accesskey") or "").lower() in _KEYS
 
 
-def _counts(box: _Element, most: int) -> tuple[int, int, int]:
-    """Links, characters in links and all characters of the first `most` elements of a box."""
+def _counts(box: _Element) -> tuple[int, int, int]:
+    """Links, characters in links and all characters of the first elements of a box."""
     links = linked = words = 0
-    for element in islice(box.iter(), most):
+    for element in islice(box.iter(), _SAMPLE):
         if element.tag not in _SILENT:
             words += len((element.text or "").strip())
         if element is not box:
             words += len((element.tail or "").strip())
         if element.tag == "a":
             links += 1
-            linked += sum(len(piece.strip()) for piece in islice(element.itertext(), most))
+            linked += sum(len(piece.strip()) for piece in islice(element.itertext(), _SAMPLE))
     return links, linked, words
 
 
 def _box(inner: _Element) -> _Element | None:
     """The largest element around one of these that holds nothing but links and what parts them."""
-    found = None
-    box = inner.getparent()
-    for _ in range(_HIGHEST):
-        if box is None or box.tag in _WHOLE or not _is_of_links(box, inner):
-            break
+    found, box = None, inner.getparent()
+    while box is not None and box.tag not in _WHOLE and _is_of_links(box, inner):
         found, box = box, box.getparent()
     return found
 
 
 def _is_of_links(box: _Element, inner: _Element) -> bool:
-    if any(
-        element.tag in ("h1", "h2", "h3", "pre") and element is not inner for element in islice(box.iter(), _SAMPLE)
-    ):
+    if any(one is not inner for one in islice(box.iter("h1", "h2", "h3", "pre"), 2)):
         return False
-    links, linked, words = _counts(box, _SAMPLE)
+    links, linked, words = _counts(box)
     return words <= _LONGEST and words - linked <= linked + _BETWEEN * links
 
 
@@ -106,18 +99,10 @@ def _name_of_site(root: _Element, title: str) -> _Element | None:
     named = " ".join(title.split()).casefold()
     if len(headings) < 2 or headings[0].tag != "h1" or not named:
         return None
-    first, *others = [_heading(heading) for heading in headings]
-    if not first or named == first:
-        return None
-    if headings[1].tag == "h2" and others[0] == named:
-        return headings[0]
-    if not named.endswith(first):
-        return None
-    link = headings[0].find(".//a[@href]")  # to the site's first page
-    is_link = link is not None and not link.get("href", "#").startswith("#")
-    others = [other for other in others if other and other != first]
-    own = any(named.startswith(other) for other in others)
-    return headings[0] if own or (is_link and sum(h.tag == "h1" for h in headings) > 1) else None
+    first, *others = map(_heading, headings)
+    is_end = named.endswith(first) and any(named.startswith(other) for other in others if other not in ("", first))
+    is_above = headings[1].tag == "h2" and others[0] == named
+    return headings[0] if first not in ("", named) and (is_end or is_above) else None
 
 
 def _heading(heading: _Element) -> str:
@@ -184,38 +169,24 @@ _AROUND_ROLES = frozenset(
 #: Class names and ids, whole words, of what stands around a text in the usual site generators.
 _AROUND_NAMES = frozenset(
     {
-        "nav", "navbar", "navigation", "navheader", "navfooter", "sidenav", "breadcrumb", "breadcrumbs", "footer",
-        "site-footer", "page-footer", "cookie-banner", "headerlink", "skip-link", "skip-to-content",
-        "sphinxsidebar", "pagination", "pagination-nav", "prev-next-area", "edit-page", "table-of-contents",
-        "theme-doc-toc-mobile", "toc", "md-sidebar", "md-header", "md-footer", "rst-footer-buttons", "wy-nav-side",
-        "anchor-link", "hash-link", "sr-only", "visually-hidden", "topnav", "subnav", "bottomnav", "ttc",
-        "ingroups", "projectlogo", "projectalign", "projectname", "navpath", "navrow1", "navrow2", "navrow3",
-        "navrow4", "msearchselectwindow", "msearchresultswindow", "previous_page", "next_page",
-        "method-click-advice", "hideme", "test-arrow", "listing_lines", "header-anchor", "heading-anchor",
-        "anchorjs-link", "copybtn", "dont-index", "md-source-file", "md-feedback", "sphinxsidebarwrapper",
-        "toc-macro", "msotocheading", "msotoc1", "msotoc2", "msotoc3", "msotoc4", "msotoc5", "msotoc6", "msotoc7",
-        "msotoc8", "msotoc9", "mw-editsection", "viewcode-link", "footnote-backref", "katex-html", "boring",
-        "edit-this-page", "linenos", "lineno", "linenodiv", "gutter", "line-number", "line-numbers-rows",
-        "line-numbers-wrapper", "ln", "ln-num", "lnt",
+        "nav", "navbar", "navigation", "navheader", "navfooter", "sidenav", "topnav", "subnav", "bottomnav", "navpath",
+        "navrow1", "navrow2", "navrow3", "navrow4", "breadcrumb", "breadcrumbs", "footer", "site-footer", "page-footer",
+        "cookie-banner", "skip-link", "skip-to-content", "sr-only", "visually-hidden", "pagination", "pagination-nav",
+        "prev-next-area", "edit-page", "edit-this-page", "table-of-contents", "toc", "theme-doc-toc-mobile",
+        "headerlink", "anchor-link", "hash-link", "header-anchor", "heading-anchor", "anchorjs-link", "copybtn",
+        "md-sidebar", "md-header", "md-footer", "md-source-file", "md-feedback", "wy-nav-side", "rst-footer-buttons",
+        "sphinxsidebar", "sphinxsidebarwrapper", "viewcode-link", "footnote-backref", "mw-editsection", "katex-html",
+        "projectname", "projectalign", "projectlogo", "ingroups", "ttc", "msearchselectwindow", "msearchresultswindow",
+        "previous_page", "next_page", "hideme", "test-arrow", "boring", "jp-inputprompt", "jp-outputprompt", "gutter",
+        "linenos", "lineno", "linenodiv", "line-number", "line-numbers-rows", "line-numbers-wrapper", "ln", "lnt",
     }
 )  # fmt: skip
 #: Names of links around a text in some generators, and in others of its boxes (DocBook's tips, Sphinx's asides).
 _AROUND_IF_LINKS = frozenset({"sidebar", "related", "menu", "path", "page-header", "global-nav"})
-_PROMPT = re.compile(r"(?:(?:In|Out)\s*)?\[[\d*\s]*\]:?")  #: the number of a notebook's cell
 _SELF = frozenset((*"¶§#🔗◆", "More..."))  #: what a heading's link to itself shows, and Doxygen's to what stands below
 _NOTES = frozenset(
     {"note", "tip", "hint", "important", "caution", "warning", "danger", "admonition", "admonitionblock"}
 )
-#: Titles that aren't marked up as such: (class of the element or id around it, its own class, tags, level). By Word,
-#: Doxygen, Javadoc (a heading of the second level), Haddock and RDoc, whose methods stand below their kinds.
-_TITLES = (
-    ("", "MsoTitle", ("p", "div"), 1),
-    ("headertitle", "title", ("div", "p"), 1),
-    ("header", "title", ("h2",), 1),
-    ("module-header", "caption", ("p", "div"), 1),
-    ("", "method-heading", ("div", "p", "h3", "h4"), 4),
-)
-_TITLE_NAMES = frozenset(name for _, name, _, _ in _TITLES)
 _LABELS = re.compile(
     r"admonition-title|admonition-?heading|alert-(?:title|heading)|custom-block-title|aside__title|blockquote-tag-title"
     r"|sd-tab-label|librarian-tab-label",
@@ -229,13 +200,11 @@ _LANGUAGE = re.compile(
     r"(?!highlight[- ])([\w+#.-]+)"
 )
 _NO_LANGUAGE = frozenset({"default", "none", "text", "plain", "plaintext", "notranslate", "source", "wrapper", "txt"})
-#: Classes of code that are a language and nothing else, as rustdoc, YARD, R Markdown and older highlighters have it.
+#: Classes of code that are a language and nothing else, as rustdoc, ExDoc and R Markdown have it.
 _BARE_LANGUAGES = frozenset(
     {
-        "bash", "c", "clojure", "console", "cpp", "csharp", "css", "dart", "diff", "elixir", "erlang", "go",
-        "graphql", "groovy", "haskell", "html", "http", "ini", "java", "javascript", "js", "json", "julia",
-        "kotlin", "lua", "makefile", "nginx", "ocaml", "perl", "php", "powershell", "python", "r", "ruby", "rust",
-        "scala", "sh", "shell", "sql", "swift", "toml", "typescript", "xml", "yaml", "zig",
+        "bash", "c", "console", "cpp", "css", "elixir", "go", "html", "java", "javascript", "json", "kotlin", "php",
+        "python", "r", "ruby", "rust", "sh", "sql", "xml", "yaml",
     }
 )  # fmt: skip
 
@@ -275,35 +244,20 @@ def is_silent(element: _Element, name: str) -> bool:
 def is_around(element: _Element, name: str) -> bool:
     """Whether an element stands around the page's text."""
     if not element.attrib:
-        return name in _AROUND or (name == "summary" and _is_of_code(element, name))
+        return name in _AROUND
     get = element.get
     if name in ("html", "body", "main", "article"):
         return False
     if name in _AROUND or get("role") in _AROUND_ROLES:
         return True
     names = f"{get('class') or ''} {get('id') or ''}".lower().split()
-    if not _AROUND_NAMES.isdisjoint(names) or (not _AROUND_IF_LINKS.isdisjoint(names) and _mostly_links(element)):
+    if not _AROUND_NAMES.isdisjoint(names):
         return True
-    if name in ("summary", "span") and _is_of_code(element, name):
-        return True
-    prompt = any("prompt" in one for one in names)
-    return prompt and _PROMPT.fullmatch("".join(islice(element.itertext(), _SAMPLE)).strip()) is not None
-
-
-def _is_of_code(element: _Element, name: str) -> bool:
-    """The name of a language that VitePress shows above code, or what Quarto and Jupyter Book unfold code with."""
-    around = classes(element.getparent())
-    if name == "summary":
-        return "code-fold" in around or element.get("aria-label") == "Toggle hidden content"
-    following = element.getnext()
-    is_above = any(one.startswith("language-") for one in around) or (following is not None and following.tag == "pre")
-    return element.get("class") == "lang" and is_above
-
-
-def _mostly_links(element: _Element) -> bool:
-    """Whether more than half of an element's text stands in links."""
-    _, linked, words = _counts(element, _MANY)
-    return 2 * linked > words
+    if not _AROUND_IF_LINKS.isdisjoint(names):
+        _, linked, words = _counts(element)
+        return 2 * linked > words
+    following = element.getnext() if names == ["lang"] else None  # a language's name above code by VitePress
+    return following is not None and following.tag == "pre"
 
 
 def image_text(image: _Element) -> str:
@@ -343,21 +297,13 @@ def code_language(element: _Element) -> str:
 
 
 def is_listing(element: _Element, name: str) -> bool:
-    """Code whose lines are boxes, as Doxygen writes it, or a paragraph that is nothing but code with line breaks."""
-    if name == "p" and len(element) == 1 and element[0].tag in ("code", "samp", "tt"):
-        return element[0].find("br") is not None and not f"{element.text or ''}{element[0].tail or ''}".strip()
+    """Whether it is code whose lines are boxes, as Doxygen writes it."""
     return name == "div" and "fragment" in classes(element) and element.find("div[@class='line']") is not None
 
 
-def heading_level(element: _Element) -> int:
-    """The level of what is a heading by its class alone, 0 for anything else."""
-    names = classes(element)
-    if names.isdisjoint(_TITLE_NAMES):
-        return 0
-    outer = element.getparent()
-    around = {"", *classes(outer), "" if outer is None else outer.get("id") or ""}
-    levels = (level for box, own, tags, level in _TITLES if own in names and box in around and element.tag in tags)
-    return next(levels, 0)
+def is_title(element: _Element, name: str) -> bool:
+    """Whether it is a page's title by its class alone, as Doxygen's."""
+    return name == "div" and "title" in classes(element) and "headertitle" in classes(element.getparent())
 
 
 def is_in_note(element: _Element) -> bool:
@@ -392,13 +338,6 @@ def is_layout(table: _Element) -> bool:
             most = max(most, cells)
             headed = headed or name == "th"
     return most == 1 and not headed
-
-
-def names_its_rows(table: _Element) -> bool:
-    """Whether the first row begins with a header and goes on with values, as Sphinx's lists of fields do."""
-    row = next((inner for inner in table.iter() if name_of(inner) == "tr"), None)
-    cells = [] if row is None else [cell for cell in row if name_of(cell) in ("td", "th")]
-    return bool(cells) and name_of(cells[0]) == "th" and any(name_of(cell) == "td" for cell in cells)
 
 
 def _text(element: _Element) -> str:

@@ -306,7 +306,6 @@ def markdown(body: str) -> str:
         ("<h2><a class='doc-anchor' href='#use'>§</a>Use §5</h2>", "## Use §5"),
         ("<h3>impl Open<div class='where'>where T: Big</div></h3>", "### impl Open where T: Big"),
         ("<details><summary><h4>fn open()</h4></summary><p>Opens.</p></details>", "#### fn open()\n\nOpens."),
-        ("<p><code>open a<br>close <var>b</var></code></p>", "```\nopen a\nclose b\n```"),
         ("<p>Type <code>open<br>close</code>.</p>", "Type `open close`."),
         (
             "<div class='admonitionblock warning'><table><tr><td class='icon'><i class='fa' title='Warning'></i></td>"

@@ -33,7 +33,6 @@ from librarian.evaluation.evaluate import QueryLog
 from librarian.library import Librarian
 from librarian.models import Deadline, Filters, Query, SearchOutcome, SourceFile
 from librarian.parsing.chunking import StructureChunker
-from librarian.parsing.metadata import SUMMARY_CHARACTERS
 from librarian.parsing.reader import FileReader
 from librarian.schemas import ResponseModel
 from librarian.storage.catalog import SqliteCatalog
@@ -109,7 +108,7 @@ class Shelf:
                 "source_url": page.url,
                 "category": "/".join(page.category),
                 "keywords": digest.keywords(parsed(page.markdown)),
-                "summary": parsed(page.markdown).summary,
+                "summary": digest.summary(parsed(page.markdown)),
             }
             page_files.write(self.folder, name, page_files.rendered(page.markdown, fields))
             files[name] = page
@@ -177,8 +176,8 @@ def test_property_1_summary_generation_with_keywords_and_sections(title: str, le
     assert words
     assert len({word.lower() for word in words}) == len(words)
     assert all(word.lower() in markdown.lower() for word in words)
-    summary = document.summary
-    assert 0 < len(summary) <= SUMMARY_CHARACTERS
+    summary = digest.summary(document)
+    assert 0 < len(summary) <= digest.SUMMARY
     assert all(sentence in " ".join(markdown.split()) for sentence in re.split(r"(?<=works\.) ", summary))
     sections = sections_of("slug", document)
     assert [section.title for section in sections] == [heading.text for heading in document.headings]

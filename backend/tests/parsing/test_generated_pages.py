@@ -4,7 +4,7 @@
 * A page's title is its own: not its site's, not the first of its parts, and without its site's name behind it.
 * Logos and numbers of a notebook's cells are not found.
 * What is shown around code, or only to one who searches, is no text.
-* Frames around text are no tables; RDoc's methods are headings.
+* Frames around text are no tables.
 """
 
 from __future__ import annotations
@@ -57,15 +57,6 @@ def test_a_manual_page_is_not_called_name(parse: Parse) -> None:
     assert parse("<title>Forms</title><h1>Name</h1><p>Who you are.</p>", "acme/auth/p.html").title == "Name"
 
 
-def test_titles_by_haddock_and_older_javadoc_are_titles(parse: Parse) -> None:
-    head = "<div id='module-header'><p class='caption'>Data.Pump</p></div>"
-    doc = parse(f"{head}<h1>Oil</h1><p>Black.</p>", "acme/auth/p.html")
-    assert (doc.title, doc.text) == ("Data.Pump", "# Data.Pump\n\n# Oil\n\nBlack.")
-    head = "<div class='header'><div>Package shop</div><h2 class='title'>Class Pump</h2></div>"
-    doc = parse(f"<title>Pump (Shop 3.2 API)</title>{head}<p>A pump that moves water.</p>", "acme/auth/p.html")
-    assert (doc.title, doc.summary) == ("Class Pump", "A pump that moves water.")
-
-
 def page_of(parse: Parse, body: str) -> str:
     return parse(f"<h1>Pump</h1>{body}<p>It turns.</p>", "acme/auth/p.html").text
 
@@ -78,7 +69,6 @@ def page_of(parse: Parse, body: str) -> str:
         '<span class="permalink"><a href="#p">&#9670;&nbsp;</a></span>',
         '<a href="pump.html#p">More...</a>',
         '<img class="toplogo" src="r.png" alt="[R logo]">',
-        '<div class="prompt highlight-none"><pre>[1]:</pre></div>',
         '<div class="jp-InputPrompt">In&nbsp;[ ]:</div>',
     ],
 )
@@ -109,35 +99,10 @@ def test_text_in_a_frame_is_no_table(parse: Parse) -> None:
     assert "| a | b |\n| --- | --- |" in page_of(parse, f"<table><tr><td>a</td><td>b</td></tr>{rows}</table>")
 
 
-def test_methods_by_rdoc_are_headings(parse: Parse) -> None:
-    method = (
-        '<h3>Public Instance Methods</h3><div class="method-detail"><div class="method-heading">'
-        '<span class="method-name">turn</span><span class="method-args">(speed)</span></div><p>Turns it.</p></div>'
-    )
-    doc = parse(f"<h1>Pump</h1>{method}", "acme/auth/p.html")
-    assert [(head.level, head.text) for head in doc.headings] == [
-        (1, "Pump"),
-        (3, "Public Instance Methods"),
-        (4, "turn(speed)"),
-    ]
-
-
-def test_the_numbers_of_lines_beside_a_listing_by_gtk_doc_are_no_text(parse: Parse) -> None:
-    listing = (
-        '<table class="listing_frame"><tr><td class="listing_lines"><pre>1\n2</pre></td>'
-        '<td class="listing_code"><pre>start ();\nstop ();</pre></td></tr></table>'
-    )
-    assert page_of(parse, listing) == "# Pump\n\n```\nstart ();\nstop ();\n```\n\nIt turns."
-
-
 def test_what_is_shown_around_code_is_no_text(parse: Parse) -> None:
     code = '<pre><code class="language-js">turn()</code></pre>'
     expected = "# Pump\n\n```js\nturn()\n```\n\nIt turns."
     assert page_of(parse, f'<div class="language-js"><span class="lang">js</span>{code}</div>') == expected
-    assert page_of(parse, f'<details class="code-fold"><summary>Code</summary>{code}</details>') == expected
-    hidden = "<span class='collapsed'>Show code cell source</span>"
-    summary = f'<summary aria-label="Toggle hidden content">{hidden}</summary>'
-    assert page_of(parse, f'<details class="hide">{summary}{code}</details>') == expected
     assert page_of(parse, "<details><summary>Code of conduct</summary></details>").startswith(
         "# Pump\n\nCode of conduct"
     )

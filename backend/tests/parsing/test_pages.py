@@ -143,11 +143,7 @@ def test_a_cell_that_reaches_over_rows_keeps_the_others_under_their_columns(pars
     )
 
 
-def test_pages_of_word_of_confluence_and_of_frames_hold_their_text_alone(parse: Parse) -> None:
-    word = "<p class=MsoTitle>The plan</p><p class=MsoToc1><a href=#a>Scope</a> 3</p><h1>Scope</h1><p>Words.</p>"
-    assert parse(f"<html><body>{word}</body></html>", "a/b/c.html").text == "# The plan\n\n# Scope\n\nWords."
-    macro = '<div class="toc-macro rbtoc1"><ul><li><a href="#x">Steps</a></li></ul></div><h1>Steps</h1><p>Words.</p>'
-    assert parse(f"<html><body>{macro}</body></html>", "a/b/c.html").text == "# Steps\n\nWords."
+def test_a_page_of_frames_holds_no_advice_about_browsers(parse: Parse) -> None:
     frames = "<frameset><frame src=a.html><noframes><body>Use a browser.</body></noframes></frameset>"
     doc = parse(f"<html><head><title>Manual</title></head>{frames}</html>", "a/b/c.html")
     assert (doc.title, "browser" in doc.text) == ("Manual", False)

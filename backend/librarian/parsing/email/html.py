@@ -104,12 +104,15 @@ class _MailPage(HtmlPage):
     def _image(self, element: _Element) -> str:
         return f" {element.get('alt') or ''} "
 
-    def _start(self, element: _Element, name: str) -> None:
+    def _start(self, element: _Element, name: str) -> bool:
         self._apart(name)
-        super()._start(element, name)
+        is_written = super()._start(element, name)
         if name == "hr":
             self._text.line("_" * 20)
+        if is_written:
+            self._apart(name)
         self._text.quotes = self._quotes
+        return is_written
 
     def _end(self, element: _Element, name: str) -> None:
         super()._end(element, name)
@@ -122,14 +125,9 @@ class _MailPage(HtmlPage):
         super()._flush()
 
     def _apart(self, name: str) -> None:
-        if (
-            name in _PARAGRAPHS
-            and self._pre is None
-            and self._rows is None
-            and not (name in ("ul", "ol") and self._lists)
-        ):
+        if name in _PARAGRAPHS and not self._flat and not (name in ("ul", "ol") and self._lists):
             self._flush()
             self._text.line("")
 
-    def _write_fields(self, rows: list[list[str]]) -> None:
+    def _write_fields(self, rows: Sequence[Sequence[str]]) -> None:
         self._text.table(rows)
