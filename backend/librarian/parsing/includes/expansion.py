@@ -16,10 +16,10 @@ from .files import IncludeReader, IncludeRoots
 
 _Expand = Callable[[str, IncludeReader, Sequence[str]], str]
 
-_KINDS: dict[str, tuple[tuple[bytes, ...], re.Pattern[bytes], _Expand]] = {
-    **dict.fromkeys(MarkdownParser.extensions, (markdown.SIGNS, markdown.HINT, markdown.expand)),
-    **dict.fromkeys(TextParser.extensions, (restructured.SIGNS, restructured.HINT, restructured.expand)),
-    **dict.fromkeys(AsciiDocParser.extensions, (asciidoc.SIGNS, asciidoc.HINT, asciidoc.expand)),
+_KINDS: dict[str, tuple[re.Pattern[bytes], _Expand]] = {
+    **dict.fromkeys(MarkdownParser.extensions, (markdown.HINT, markdown.expand)),
+    **dict.fromkeys(TextParser.extensions, (restructured.HINT, restructured.expand)),
+    **dict.fromkeys(AsciiDocParser.extensions, (asciidoc.HINT, asciidoc.expand)),
 }
 #: Pages that were taken from a web site are shown as they are: the site has resolved its includes.
 _CRAWLED = re.compile(rb"\A---\r?\n(?:[^\n]*\n){0,40}?source_url: ")
@@ -41,8 +41,8 @@ def expanded(source: SourceFile, data: bytes, roots: IncludeRoots) -> Expansion 
     isn't text."""
     if source.extension not in _KINDS:
         return None
-    signs, hint, expand = _KINDS[source.extension]
-    if not any(sign in data for sign in signs) or not hint.search(data) or _CRAWLED.match(data):
+    hint, expand = _KINDS[source.extension]
+    if not hint.search(data) or _CRAWLED.match(data):
         return None
     decoded = decode(data, source.file_path)
     reader = IncludeReader(roots)

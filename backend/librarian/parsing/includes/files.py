@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import posixpath
 import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ...errors import SourceError
 from ...files.paths import mtime_of, state_of
@@ -29,28 +27,21 @@ _MOST_READ = 10_000_000  #: bytes of files that are read for one document
 _DEEPEST = 3  #: files that include each other, one in the other
 _MOST_INCLUDES = 1_000  #: of a document; more are left out
 _MOST_PLACES = 5_000  #: places that are remembered of a document, to notice a file that comes or changes
-_BLOCK = 1 << 16
 _UP = re.compile(r"^(?:\.{0,2}/)+")
+
+#: Takes the lines that are included out of a file's text. Raises `PartNotFound`.
+Choose = Callable[[str], list[str]]
 
 
 class NotIncluded(Exception):
     """A target that can't be included; the message is the line that stands in its place."""
 
+    def __init__(self, why: str, target: str) -> None:
+        super().__init__(message(why, target))
+
 
 class PartNotFound(Exception):
     """The file lacks the marker, tag or lines that are asked for; the message names them."""
-
-
-class IncludedFile(NamedTuple):
-    """A file that was found and read."""
-
-    path: str  #: absolute
-    text: str
-
-    @property
-    def lines(self) -> list[str]:
-        """Its lines, without an empty one behind the last line end."""
-        return self.text.removesuffix("\n").split("\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +64,9 @@ class IncludeReader:
     def __init__(self, roots: IncludeRoots) -> None:
         self.found = 0
         self._roots = roots
-        self._allowed = tuple(dict.fromkeys(_real_and_given((roots.root, *roots.folders))))
-        self._asked = 0
-        self._read_bytes = 0
-        self._characters = 0
+        given = (roots.root, *roots.folders)
+        self._allowed = tuple(dict.fromkeys((*given, *map(os.path.realpath, given))))
+        self._asked = self._read_bytes = self._characters = 0
         self._texts: dict[str, str] = {}
         self._noted: dict[str, tuple[int, int]] = {}
 
@@ -87,50 +77,11 @@ class IncludeReader:
 
     def upwards(self, folder: str) -> list[str]:
         """The folder and those above it, up to the allowed one that it lies in."""
-        top = next((root for root in self._allowed if _is_below(folder, root)), folder)
         found = [folder]
-        while _is_below(folder, top) and folder != top:
+        while folder not in self._allowed and any(_is_below(folder, root) for root in self._allowed):
             folder = os.path.dirname(folder)
             found.append(folder)
         return found
-
-    def open(self, targets: Sequence[str], folders: Sequence[str], stack: Sequence[str]) -> IncludedFile:
-        """The first file that one of the `targets` names, seen from one of the `folders`, else from an include root.
-
-        `stack` holds the paths of the files being read, the document first. Raises `NotIncluded`.
-        """
-        shown = targets[0]
-        self._asked += 1
-        if self._asked > _MOST_INCLUDES:
-            raise NotIncluded(message(f"Included file left out, there are more than {_MOST_INCLUDES:,}", shown))
-        if len(stack) > _DEEPEST:
-            raise NotIncluded(message("Included file left out, nested too deeply", shown))
-        for path in dict.fromkeys(self._candidates(targets, folders)):
-            opened = self._opened(path)
-            if opened is None:
-                self._note(path, state_of(path))
-                continue
-            if path in stack:
-                os.close(opened)
-                raise NotIncluded(message("Included file left out, it includes itself", shown))
-            return IncludedFile(path, self._text(path, opened, shown))
-        raise NotIncluded(message("Included file not found", shown))
-
-    def part(
-        self,
-        targets: Sequence[str],
-        folders: Sequence[str],
-        stack: Sequence[str],
-        choose: Callable[[IncludedFile], list[str]],
-    ) -> tuple[str, list[str]]:
-        """The path of the file that `open` finds, and the lines of it that `choose` takes; they are counted."""
-        file = self.open(targets, folders, stack)
-        try:
-            lines = choose(file)
-        except PartNotFound as error:
-            raise NotIncluded(message(f"Included part not found, {error}", targets[0])) from error
-        self.charge("\n".join(lines), targets[0])
-        return file.path, lines
 
     def near(self, target: str, stack: Sequence[str]) -> list[str]:
         """Where a path is relative to: the document, as Sphinx has it, or the file that holds the directive, as
@@ -138,14 +89,42 @@ class IncludeReader:
         folder = os.path.dirname(stack[0])
         return self.upwards(folder) if target.startswith("/") else [folder, os.path.dirname(stack[-1])]
 
-    def charge(self, part: str, shown: str) -> None:
-        """Count what is put into the document. Raises `NotIncluded` where it becomes too much."""
-        if self._characters + len(part) > MOST_TEXT:
-            raise NotIncluded(message(f"Included file left out, more than {MOST_TEXT // 1000} KB", shown))
-        self._characters += len(part)
-        self.found += 1
+    def part(
+        self, targets: Sequence[str], folders: Sequence[str], stack: Sequence[str], choose: Choose
+    ) -> tuple[str, list[str]]:
+        """The path of a file, and the lines that `choose` takes of it. Raises `NotIncluded`.
 
-    # -- finding -----------------------------------------------------------------------------------------------------
+        It is the first file that one of the `targets` names, seen from one of the `folders`, else from an include root.
+        `stack` holds the paths of the files being read, the document first.
+        """
+        shown = targets[0]
+        self._asked += 1
+        if self._asked > _MOST_INCLUDES:
+            raise NotIncluded(f"Included file left out, there are more than {_MOST_INCLUDES:,}", shown)
+        if len(stack) > _DEEPEST:
+            raise NotIncluded("Included file left out, nested too deeply", shown)
+        path, text = self._found(targets, folders, stack)
+        try:
+            lines = choose(text)
+        except PartNotFound as error:
+            raise NotIncluded(f"Included part not found, {error}", shown) from error
+        self._characters += sum(map(len, lines)) + len(lines)
+        if self._characters > MOST_TEXT:
+            raise NotIncluded(f"Included file left out, more than {MOST_TEXT // 1000} KB", shown)
+        self.found += 1
+        return path, lines
+
+    def _found(self, targets: Sequence[str], folders: Sequence[str], stack: Sequence[str]) -> tuple[str, str]:
+        for path in dict.fromkeys(self._candidates(targets, folders)):
+            handle = self._opened(path)
+            if handle is None:
+                self._note(path, state_of(path))
+            elif path in stack:
+                os.close(handle)
+                raise NotIncluded("Included file left out, it includes itself", targets[0])
+            else:
+                return path, self._text(path, handle, targets[0])
+        raise NotIncluded("Included file not found", targets[0])
 
     def _candidates(self, targets: Sequence[str], folders: Sequence[str]) -> Iterator[str]:
         cleaned = [target.replace("\\", "/").strip() for target in targets if "\0" not in target]
@@ -160,74 +139,57 @@ class IncludeReader:
 
     def _opened(self, path: str) -> int | None:
         """A handle of the regular file at `path`, None where there is none that may be read."""
-        place = self._place(path)
-        if place is None:
-            return None
-        handle = _regular_file(*place)
-        if handle is None and (real := os.path.realpath(path)) != path and (place := self._place(real)) is not None:
-            handle = _regular_file(*place)
-        return handle
-
-    def _place(self, path: str) -> tuple[str, list[str]] | None:
-        """The allowed folder that holds `path`, and the components below it; None outside and for hidden ones."""
-        for root in self._allowed:
-            if _is_below(path, root) and path != root:
-                parts = path[len(root.rstrip(os.sep)) + 1 :].split(os.sep)
-                if not any(part.startswith(".") for part in parts):
-                    return root, parts
+        for place in dict.fromkeys((path, os.path.realpath(path))):
+            root = self._root_of(place)
+            if root is None:
+                continue
+            try:
+                handle = open_below(os.path.realpath(root), os.path.relpath(place, root))
+            except OSError:
+                continue
+            if stat.S_ISREG(os.fstat(handle).st_mode):
+                return handle
+            os.close(handle)
         return None
 
-    # -- reading -----------------------------------------------------------------------------------------------------
+    def _root_of(self, path: str) -> str | None:
+        """The allowed folder that holds `path`; None outside and for what is hidden."""
+        for root in self._allowed:
+            if _is_below(path, root) and path != root:
+                hidden = any(part.startswith(".") for part in os.path.relpath(path, root).split(os.sep))
+                return None if hidden else root
+        return None
 
     def _text(self, path: str, handle: int, shown: str) -> str:
         try:
-            status = os.fstat(handle)
-            self._note(path, (status.st_size, mtime_of(status)))
-            if path in self._texts:
-                return self._texts[path]
-            if status.st_size > _LARGEST_FILE:
-                raise NotIncluded(
-                    message(f"Included file left out, larger than {_LARGEST_FILE // 1_000_000} MB", shown)
-                )
-            if self._read_bytes + status.st_size > _MOST_READ:
-                raise NotIncluded(message("Included file left out, too much to read", shown))
-            data = _bytes_of(handle)
+            with open(handle, "rb") as file:
+                status = os.fstat(handle)
+                self._note(path, (status.st_size, mtime_of(status)))
+                if path in self._texts:
+                    return self._texts[path]
+                if status.st_size > _LARGEST_FILE:
+                    raise NotIncluded(f"Included file left out, larger than {_LARGEST_FILE // 1_000_000} MB", shown)
+                self._read_bytes += status.st_size
+                if self._read_bytes > _MOST_READ:
+                    raise NotIncluded("Included file left out, too much to read", shown)
+                text = decode(file.read(_LARGEST_FILE), path).text
         except OSError as error:
-            raise NotIncluded(message("Included file can't be read", shown)) from error
-        finally:
-            os.close(handle)
-        self._read_bytes += len(data)
-        try:
-            text = decode(data, path).text
+            raise NotIncluded("Included file can't be read", shown) from error
         except SourceError as error:
-            raise NotIncluded(message("Included file isn't text", shown)) from error
+            raise NotIncluded("Included file isn't text", shown) from error
         self._texts[path] = text
         return text
 
     def _note(self, path: str, state: tuple[int, int]) -> None:
-        if self._place(path) is None or len(self._noted) >= _MOST_PLACES:
-            return
-        root = self._roots.root
-        below = _is_below(path, root) and path != root
-        self._noted[os.path.relpath(path, root).replace(os.sep, "/") if below else path] = state
+        if self._root_of(path) is not None and len(self._noted) < _MOST_PLACES:
+            root = self._roots.root
+            inside = _is_below(path, root) and path != root
+            self._noted[os.path.relpath(path, root).replace(os.sep, "/") if inside else path] = state
 
 
-def _regular_file(folder: str, parts: Sequence[str]) -> int | None:
-    """A handle of a regular file below a folder, reached without following a link; None where there is none."""
-    try:
-        handle = open_below(os.path.realpath(folder), os.sep.join(parts))
-    except OSError:
-        return None
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        return None
-    return handle
-
-
-def language_of(path: str) -> str:
-    """What code in a file is called in a fence, by the file's ending; empty where that says nothing."""
-    ending = posixpath.splitext(path)[1][1:].lower()
-    return _LANGUAGES.get(ending, ending if ending.isalnum() else "")
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, without an empty one behind the last line end."""
+    return text.removesuffix("\n").split("\n")
 
 
 #: Endings that aren't the names of their languages.
@@ -238,20 +200,10 @@ _LANGUAGES = {
 }  # fmt: skip
 
 
-def _bytes_of(handle: int) -> bytes:
-    """At most `_LARGEST_FILE` bytes: the file may grow while it is read."""
-    pieces: list[bytes] = []
-    left = _LARGEST_FILE
-    while left and (piece := os.read(handle, min(left, _BLOCK))):
-        pieces.append(piece)
-        left -= len(piece)
-    return b"".join(pieces)
-
-
-def _real_and_given(folders: Sequence[str]) -> Iterator[str]:
-    for folder in folders:
-        yield folder
-        yield os.path.realpath(folder)
+def language_of(path: str) -> str:
+    """What code in a file is called in a fence, by the file's ending; empty where that says nothing."""
+    ending = os.path.splitext(path)[1][1:].lower()
+    return _LANGUAGES.get(ending, ending if ending.isalnum() else "")
 
 
 def _is_below(path: str, folder: str) -> bool:

@@ -6,21 +6,19 @@ import re
 from collections.abc import Mapping, Sequence
 
 from . import parts
-from .files import IncludeReader, NotIncluded, language_of
+from .files import IncludeReader, NotIncluded, language_of, lines_of
 
 #: A page without such a line includes nothing.
-SIGNS = (b"include",)
 HINT = re.compile(rb"^[ \t]*\.\. (?:literal)?include ?::", re.M)
-_DIRECTIVE = re.compile(r"([ \t]{0,40})\.\. (literalinclude|include) ?::[ \t]+(\S.*)$")
+_DIRECTIVE = re.compile(r"([ \t]{0,40})\.\. (literalinclude|include) ?::[ \t]+([^<\s].*)$")
 _OPTION = re.compile(r"[ \t]+:([\w-]+):(?:[ \t]+(.*))?$")
-_ANY_DIRECTIVE = re.compile(r"[ \t]*\.\. (?:\|[^|\n]+\| )?[\w:.+-]+ ?::(?:[ \t]|$)")
-#: Directives whose bodies are shown as they are.
-_VERBATIM = re.compile(
+#: What opens a literal block, deeper lines of which are shown as they are: a directive, a comment, or `::`.
+_LITERAL = re.compile(
     r"[ \t]*\.\. (?:code-block|code|sourcecode|parsed-literal|testcode|testoutput|testsetup|doctest|math|raw|highlight|"
     r"graphviz|mermaid|prompt|productionlist) ?::"
+    r"|(?![ \t]*\.\. (?:\|[^|\n]+\| )?[\w:.+-]+ ?::(?:[ \t]|$))(?:[ \t]*\.\.(?:$|[ \t]+(?!_|\[|\|))|.*::[ \t]*$)"
 )
-_COMMENT = re.compile(r"[ \t]*\.\.(?:$|[ \t]+(?!_|\[|\|))")
-_ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)]|#\.)[ \t]+(?=\S)")
+_ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)]|#\.)[ \t]+(?=\S.*::[ \t]*$)")
 
 
 def expand(text: str, reader: IncludeReader, stack: Sequence[str]) -> str:
@@ -32,29 +30,25 @@ def expand(text: str, reader: IncludeReader, stack: Sequence[str]) -> str:
     while number < len(lines):
         line = lines[number]
         number += 1
-        if not line.strip():
-            out.append(line)
-            continue
-        indent = _indent(line)
-        if indent > margin >= 0:
+        indent = len(line) - len(line.lstrip())
+        if not line.strip() or indent > margin >= 0:
             out.append(line)
             continue
         margin = -1
         directive = _DIRECTIVE.match(line)
-        if directive is None or directive[3].startswith("<"):
-            if _opens_literal(line):
+        if directive is None:
+            if _LITERAL.match(line):
                 item = _ITEM.match(line)
-                margin = item.end() - 1 if item and line.rstrip().endswith("::") else indent
+                margin = item.end() - 1 if item else indent
             out.append(line)
             continue
         first = number
         options: dict[str, str] = {}
-        while number < len(lines) and (option := _OPTION.match(lines[number])) and _indent(lines[number]) > indent:
+        while number < len(lines) and (option := _OPTION.match(lines[number])) and option.start(1) - 1 > indent:
             options[option[1]] = (option[2] or "").rstrip()
             number += 1
-        literal = directive[2] == "literalinclude"
         try:
-            replaced = (_literal if literal else _included)(directive[3].rstrip(), options, reader, stack)
+            replaced = _included(directive[2], directive[3].rstrip(), options, reader, stack)
         except NotIncluded as error:
             replaced = [str(error), *[""] * (number - first)]  # lines keep their numbers
         else:
@@ -64,33 +58,15 @@ def expand(text: str, reader: IncludeReader, stack: Sequence[str]) -> str:
     return "\n".join(out)
 
 
-def _opens_literal(line: str) -> bool:
-    if _ANY_DIRECTIVE.match(line):
-        return _VERBATIM.match(line) is not None
-    return line.rstrip().endswith("::") or _COMMENT.match(line) is not None
-
-
-def _literal(target: str, options: Mapping[str, str], reader: IncludeReader, stack: Sequence[str]) -> list[str]:
+def _included(
+    name: str, target: str, options: Mapping[str, str], reader: IncludeReader, stack: Sequence[str]
+) -> list[str]:
     path, lines = reader.part(
-        [target], reader.near(target, stack), stack, lambda file: parts.literal_part(file.lines, options)
+        [target], reader.near(target, stack), stack, lambda text: parts.by_options(lines_of(text), options)
     )
-    caption = options.get("caption")
-    return [*([caption, ""] if caption else []), *_block(lines, options.get("language") or language_of(path))]
-
-
-def _included(target: str, options: Mapping[str, str], reader: IncludeReader, stack: Sequence[str]) -> list[str]:
-    path, lines = reader.part(
-        [target], reader.near(target, stack), stack, lambda file: parts.clipped(file.text, options).split("\n")
-    )
-    text = "\n".join(lines)
-    if "literal" in options or "code" in options:
-        return _block(text.strip("\n").rstrip().split("\n"), options.get("code", ""))
-    return expand(text.removesuffix("\n"), reader, (*stack, path)).split("\n")
-
-
-def _block(code: Sequence[str], language: str) -> list[str]:
-    return [f".. code-block:: {language}".rstrip(), "", *(f"   {line}" if line.strip() else "" for line in code)]
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
+    if name == "include" and "literal" not in options and "code" not in options:
+        return expand("\n".join(lines), reader, (*stack, path)).split("\n")
+    language = options.get("language") or language_of(path) if name == "literalinclude" else options.get("code", "")
+    caption = [options["caption"], ""] if options.get("caption") else []
+    code = [f"   {line}" if line.strip() else "" for line in lines]
+    return [*caption, f".. code-block:: {language}".rstrip(), "", *code]
