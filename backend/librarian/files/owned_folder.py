@@ -205,8 +205,17 @@ def claim_index(index: Path) -> None:
     claim(index, _INDEX)
 
 
+def _holds_catalog(folder: Path) -> bool:
+    """Whether the folder's catalog.sqlite is Librarian's, as its header says: earlier versions marked no folder."""
+    with suppress(OSError), (folder / "catalog.sqlite").open("rb") as file:
+        header = file.read(72)
+        return header.startswith(b"SQLite format 3\0") and header[68:] == APPLICATION_ID.to_bytes(4, "big")
+    return False
+
+
 _INDEX: Final = Kind(
     "index",
     "librarian.files.owned_folder",
     "Choose another folder, or an empty one, with --index or `index.path` (INDEX_PATH).",
+    _holds_catalog,
 )

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pytest
+
 
 class Hub(BaseHTTPRequestHandler):
     """Serves the files of `folder` as the repository owner/tiny, while it is `open`."""
@@ -76,3 +78,14 @@ def serving(folder: Path) -> Iterator[str]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def point_at(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the hub's client ask this hub, and keep what it gets in a folder of the test's."""
+    from huggingface_hub import constants
+
+    template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, url)
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(constants, "ENDPOINT", url)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_PROGRESS_BARS", True)

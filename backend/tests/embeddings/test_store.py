@@ -25,7 +25,7 @@ from librarian.embeddings.model_files import ModelStore, default_folder
 from librarian.embeddings.model_table import DEFAULT, hub_name, known, read_json, read_spec, spec_of, state_of
 from librarian.errors import SetupError, Unavailable
 from tests.embeddings import tiny_bert
-from tests.embeddings.hub import Hub, serving
+from tests.embeddings.hub import Hub, point_at, serving
 
 # -- the table -----------------------------------------------------------------------------------------------------
 
@@ -181,18 +181,8 @@ def test_the_default_model_is_in_the_package(tmp_path: Path, monkeypatch: pytest
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     tiny_bert.write_model(tmp_path / "published")
     with serving(tmp_path / "published") as url:
-        _point_hub_at(url, tmp_path, monkeypatch)
+        point_at(url, tmp_path, monkeypatch)
         yield url
-
-
-def _point_hub_at(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from huggingface_hub import constants
-
-    template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, url)
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-    monkeypatch.setattr(constants, "ENDPOINT", url)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr(constants, "HF_HUB_DISABLE_PROGRESS_BARS", True)
 
 
 def test_a_hub_s_model_arrives_once_and_serves_when_the_hub_is_gone(
@@ -206,7 +196,7 @@ def test_a_hub_s_model_arrives_once_and_serves_when_the_hub_is_gone(
     assert read_spec("owner/tiny", home).dimension == 32
     assert models.installed() == [DEFAULT, "owner/tiny"]
     assert models.changed_files("owner/tiny") == []
-    _point_hub_at("http://127.0.0.1:9", tmp_path, monkeypatch)
+    point_at("http://127.0.0.1:9", tmp_path, monkeypatch)
     assert models.ensure("owner/tiny") == home
     (home / "tokenizer.json").write_text("{}")
     assert models.changed_files("owner/tiny") == ["tokenizer.json"]
@@ -314,7 +304,7 @@ def test_a_folder_that_is_not_there_is_not_looked_for_on_a_hub(tmp_path: Path, n
 
 
 def test_a_hub_out_of_reach_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _point_hub_at("http://127.0.0.1:9", tmp_path, monkeypatch)
+    point_at("http://127.0.0.1:9", tmp_path, monkeypatch)
     started = time.monotonic()
     with pytest.raises(
         Unavailable, match=r"No model hub within reach.*librarian models fetch \w+/[\w-]+`, or give a folder"

@@ -19,6 +19,7 @@ from librarian.errors import SetupError
 from librarian.files.lock import FolderLock
 from librarian.files.owned_folder import MARK, claim_index, quarantine
 from librarian.files.paths import left_out_folder
+from librarian.storage.catalog import SqliteCatalog
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -63,6 +64,14 @@ def test_what_file_systems_and_version_control_leave_in_an_empty_folder_is_nobod
     (tmp_path / ".gitignore").write_text("*")
     claim_index(tmp_path)
     assert json.loads((tmp_path / MARK).read_text())["kind"] == "index"
+
+
+def test_an_index_of_an_earlier_version_is_known_by_its_catalog(tmp_path: Path) -> None:
+    SqliteCatalog(tmp_path / "catalog.sqlite").close()
+    tmp_path.chmod(0o755)
+    claim_index(tmp_path)
+    assert (tmp_path / MARK).exists()
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
 
 
 def test_a_new_folder_is_private_whatever_the_umask_and_an_open_one_is_closed_again(tmp_path: Path) -> None:

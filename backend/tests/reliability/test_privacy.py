@@ -20,7 +20,9 @@ import pytest
 
 from librarian.daemon import address, client
 from librarian.embeddings.model_files import ModelStore
+from librarian.files.owned_folder import claim_index
 from tests.embeddings import tiny_bert
+from tests.embeddings.hub import point_at, serving
 
 BACKEND = Path(__file__).resolve().parents[2]
 NOBODY = 65534
@@ -74,20 +76,22 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_no_other_user_reads_the_models_that_were_prepared(home: Path) -> None:
-    tiny_bert.write_model(home / "model")
+def test_no_other_user_reads_the_models_that_were_fetched(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny_bert.write_model(home / "published")
     models = ModelStore(home / "cache" / "librarian" / "models")
-    for made_before in (False, True):
-        if made_before:
-            models.folder.chmod(0o755)
-        model = models.ensure(str(home / "model"))
-        assert read_by_nobody("", [path for path in model.rglob("*") if path.is_file()]) == []
+    with serving(home / "published") as url:
+        point_at(url, home / "cache", monkeypatch)
+        model = models.ensure("owner/tiny")
+    files = [path for path in model.rglob("*") if path.is_file()]
+    assert files
+    assert read_by_nobody("", files) == []
 
 
 def test_no_other_user_reads_index_or_log_of_a_keeper_or_asks_it(home: Path) -> None:
-    (home / "index" / "keyword").mkdir(parents=True)  # as an earlier version left them
+    claim_index(home / "index")
+    (home / "index").chmod(0o755)  # as an earlier version left it
+    (home / "index" / "keyword").mkdir()
     (home / "index" / "keyword" / "librarian.json").write_text('{"format": 1, "identity": "", "generation": 1}')
-    (home / "index" / "daemon.lock").write_text('{"pid": 1, "version": "0.0.9"}')
     settings = {
         "docs": {"root_path": "docs"},
         "index": {"path": "index", "workers": 1},
