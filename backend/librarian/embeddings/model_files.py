@@ -18,7 +18,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from ..errors import SetupError, Unavailable, install
-from ..files.owned_folder import json_object
+from ..files.owned_folder import PRIVATE, json_object
 from ..files.writing import write_whole
 from .model_table import DEFAULT, canonical, folder_of, hub_name, read_json, read_spec, spec_of
 from .onnx import graphs
@@ -75,7 +75,8 @@ class ModelStore:
             )
         target = self._place(name)
         try:
-            target.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+            target.mkdir(exist_ok=True)
         except OSError as error:
             raise SetupError(
                 f"No models can be kept in {self.folder} ({error}).", hint="Set XDG_CACHE_HOME."
