@@ -8,24 +8,24 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from markdown_it.common.utils import normalizeReference
+
 from ..errors import SourceError
 from ..models import Block, Document, Excluded, Link, SourceFile
 from .document_builder import marks_around, new_document
 from .encoding import decode
 from .front_matter import read_front_matter
-from .markdown_blocks import MarkdownBlocks, parse_blocks
-from .markdown_inline import markup_spans, role_targets, silent_spans
-from .mdx import IMPORT_LINE, is_mdx, mdx_spans, paired_tags
+from .markdown_blocks import parse_blocks
+from .markdown_inline import hidden_spans, is_mdx
 from .metadata import doc_type_of, given_doc_type, given_language, modified_of, summary_of, tags_of, title_of, without
 from .plain_text import plain
-from .spans import InsideCodeSpan, Intervals, code_blocks
+from .spans import InsideCodeSpan, Intervals, code_blocks, in_order
 
 _LINK = re.compile(
     r"(?<!!)\[((?:[^\[\]\n]|\n(?!\n)|\[[^\[\]\n]*\]|!\[[^\[\]\n]*\]\([^()\n]*\)){1,400}?)\]\(\s*(?:<([^<>\n]+)>|([^\s()<>]+(?:\([^\s()]*\)[^\s()]*)*))(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'))?\s*\)"
 )
 _REFERENCE_LINK = re.compile(r"(?<![!\]])\[([^\[\]]{1,400})\]\[([^\[\]\n]{0,200})\]")
 _NAME = re.compile(r"\[([^\[\]]{1,200})\]")
-_DEFINITION = re.compile(r"^ {0,3}\[([^\[\]\n]{1,200})\]:[ \t]*<?([^\s<>]+)>?", re.M)
 #: Hugo's `[words]({{< ref "page.md" >}})` and Jekyll's `[words]({% link folder/page.md %})`.
 _TEMPLATE_LINK = re.compile(
     r"(?<!!)\[([^\[\]\n]{1,400})\]\(\s*(?:\{\{[<%]\s*(?:rel)?ref\s+|\{%-?\s*link\s+)[\"'`]?([^\s\"'`{}%<>]+)[^(){}\n]*\}\}?[^()\n]{0,200}\)"
@@ -39,9 +39,9 @@ _ROLE = re.compile(r"\{(?:ref|doc|any|numref|std:ref|std:doc)\}`([^`<>\n]*?)\s*(
 _LABEL = re.compile(r"^\(([\w.:/-][\w.:/ -]*)\)=[ \t]*$", re.M)
 
 
-def links_in(text: str, start: int, code: Intervals) -> list[Link]:
-    """The links from `start` on outside blocks of code, by their place."""
-    found = [link for link in _found(text, start) if link.start not in code]
+def links_in(text: str, start: int, code: Intervals, definitions: Mapping[str, str]) -> list[Link]:
+    """The links from `start` on outside blocks of code, by their place; `definitions` say where names lead."""
+    found = [link for link in _found(text, start, definitions) if link.start not in code]
     return sorted(found, key=lambda link: link.start)
 
 
@@ -52,29 +52,26 @@ def labels_in(text: str, start: int, code: Intervals) -> tuple[str, ...]:
     return tuple(match.group(1) for match in _LABEL.finditer(text, start) if match.start() not in code)
 
 
-def reference_links_resolver(text: str, start: int) -> Callable[[str], str]:
+def _resolver(definitions: Mapping[str, str]) -> Callable[[str], str]:
     """A function that takes the brackets off links whose targets the page defines, `[1.2.0] - 2026-05-01`."""
-    if "]:" not in text:
+    if not definitions:
         return str
-    defined = {match.group(1).casefold() for match in _DEFINITION.finditer(text, start)}
 
     def resolved(name: re.Match[str]) -> str:
-        return name.group(1) if name.group(1).casefold() in defined else name.group()
+        return name[1] if normalizeReference(name[1]) in definitions else name[0]
 
     return lambda words: _NAME.sub(resolved, words)
 
 
-def _found(text: str, start: int) -> Iterator[Link]:
+def _found(text: str, start: int, definitions: Mapping[str, str]) -> Iterator[Link]:
     if "](" in text:
         yield from _links_of(_LINK.finditer(text, start))
         if "{%" in text or "{{" in text:
             yield from _links_of(_TEMPLATE_LINK.finditer(text, start))
-    if "][" in text and "]:" in text:
-        targets = {match.group(1).casefold(): match.group(2) for match in _DEFINITION.finditer(text, start)}
-        for match in _REFERENCE_LINK.finditer(text, start):
-            target = targets.get((match.group(2) or match.group(1)).casefold())
-            if target and (words := plain(match.group(1))):
-                yield Link(words, target, match.start())
+    for match in _REFERENCE_LINK.finditer(text, start) if definitions else ():
+        target = definitions.get(normalizeReference(match.group(2) or match.group(1)))
+        if target and (words := plain(match.group(1))):
+            yield Link(words, target, match.start())
     if "[[" in text:
         for match in _WIKI_LINK.finditer(text, start):
             yield Link(plain(match.group(2) or match.group(1)), match.group(1).strip(), match.start())
@@ -90,18 +87,7 @@ def _links_of(matches: Iterator[re.Match[str]]) -> Iterator[Link]:
             yield Link(words, next(filter(None, match.groups()[1:])), match.start())
 
 
-_SHORTCODE = re.compile(r"\{\{([<%])(?!\s*/\*)")
-_COMMENT_OPENING = re.compile(r"\{\{[<%]\s*comment\s*[>%]\}\}")
-_COMMENT_CLOSING = re.compile(r"\{\{[<%]\s*/\s*comment\s*[>%]\}\}")
-_MAX_SHORTCODE = 4_000  #: characters
 _OPENING = 4_000  #: characters of a page without headings in which its title may stand
-#: Arguments of a shortcode that a reader sees; they stay in the index.
-_SHOWN = re.compile(
-    r"(?:\b(?:text|title|caption|alt|name|header)\s*=\s*|(?<![=\w\"])(?<!=\s))\"([^\"]*[^\W\d_][^\"]*)\""
-)
-_NAME_OF_CODE = re.compile(
-    r"\s*(heading|glossary_tooltip|figure|tab|table|caption|button|card|admonition|alert|callout|details|version-check)\b"
-)
 
 
 class MarkdownParser:
@@ -114,13 +100,19 @@ class MarkdownParser:
         text = decoded.text
         front = read_front_matter(text)
         mdx = source.extension == ".mdx"
-        scanner, blocks, code = _scanned(text, front.end, mdx=mdx)
-        if not mdx and _is_mdx(text, front.end, scanner, code):
+        scanner = parse_blocks(text, front.end, mdx=mdx)
+        code, spans_of_code = Intervals(code_blocks(text, scanner.blocks)), InsideCodeSpan(text, scanner.blocks)
+        if not mdx and is_mdx(text, front.end, code, spans_of_code):
             mdx = True
-            scanner, blocks, code = _scanned(text, front.end, mdx=mdx)
-        resolve = reference_links_resolver(text, front.end)
+            scanner = parse_blocks(text, front.end, mdx=mdx)
+            code, spans_of_code = Intervals(code_blocks(text, scanner.blocks)), InsideCodeSpan(text, scanner.blocks)
+        blocks = scanner.blocks
+        resolve = _resolver(scanner.definitions)
         headings = [replace(one, text=resolve(one.text)) if "[" in one.text else one for one in scanner.headings]
-        excluded = _excluded(text, front.end, scanner, code, mdx=mdx)
+        hidden = list(hidden_spans(text, front.end, code, spans_of_code, mdx=mdx))
+        hidden += [(first, last, "admonition") for first, last in scanner.hidden]
+        hidden += [(first, last, "link definition") for first, last in scanner.defined]
+        excluded = [Excluded(*span) for span in in_order(span for span in hidden if span[0] not in code)]
         # A page that shows nothing but what it includes, or nothing at all, is found by its front matter.
         if front.end and without(text, front.end, len(text), excluded).strip():
             excluded.insert(0, Excluded(0, front.end, "front_matter"))
@@ -136,7 +128,7 @@ class MarkdownParser:
             headings=tuple(headings),
             blocks=tuple(blocks),
             excluded=tuple(excluded),
-            links=tuple(links_in(text, front.end, code)),
+            links=tuple(links_in(text, front.end, code, scanner.definitions)),
             labels=labels_in(text, front.end, code),
             doc_type=given_doc_type(front.values) or doc_type_of(source.file_path, title, text, front.end),
             language=given_language(front.values),
@@ -147,80 +139,6 @@ class MarkdownParser:
             front_matter=front.values,
             notes=(front.note,) if front.note else (),
         )
-
-
-def _scanned(text: str, start: int, *, mdx: bool) -> tuple[MarkdownBlocks, list[Block], Intervals]:
-    """What stands in the lines from `start` on, its blocks, and where code is."""
-    scanner = parse_blocks(text, start, mdx=mdx)
-    return scanner, scanner.blocks, Intervals(code_blocks(text, scanner.blocks))
-
-
-def _is_mdx(text: str, start: int, scanner: MarkdownBlocks, code: Intervals) -> bool:
-    if "{/*" not in text and "import " not in text:
-        return False
-    silent = Intervals((first, last) for first, last, _ in silent_spans(text, start))
-    return is_mdx(text, start, code, InsideCodeSpan(text, scanner.blocks), silent)
-
-
-def _excluded(text: str, start: int, scanner: MarkdownBlocks, code: Intervals, *, mdx: bool) -> list[Excluded]:
-    """Comments, shortcodes and MDX statements outside code; sorted, without overlap."""
-    found: list[tuple[int, int, str]] = []
-    if "{{<" in text or "{{%" in text:  # Hugo resolves them in code spans too
-        found += _comment_shortcodes(text, start)
-        for opening in _SHORTCODE.finditer(text, start):
-            closing = f"{opening.group(1).replace('<', '>')}}}}}"
-            end = text.find(closing, opening.end(), opening.end() + _MAX_SHORTCODE)
-            if end >= 0:
-                found += _markup_of(text, opening.start(), end + len(closing))
-    others = list(markup_spans(text, start))
-    if "import " in text:
-        others += [(match.start(), match.end(), "shortcode") for match in IMPORT_LINE.finditer(text, start)]
-    if mdx:
-        others += mdx_spans(text, start, code)
-    elif "</" in text:
-        others += paired_tags(text, start, code)
-    spans_of_code = InsideCodeSpan(text, scanner.blocks)
-    others += _comments(text, start, code, spans_of_code)
-    found += [span for span in others if span[0] not in spans_of_code]
-    found += [target for role, target in role_targets(text, start) if role not in spans_of_code]
-    found += [(first, last, "admonition") for first, last in scanner.hidden]
-    found.sort(key=lambda span: (span[0], -span[1]))
-    spans: list[Excluded] = []
-    reached = start
-    for first, last, reason in found:
-        if first >= reached and first not in code:
-            spans.append(Excluded(first, last, reason))
-            reached = last
-    return spans
-
-
-def _comments(text: str, start: int, *code: Intervals | InsideCodeSpan) -> Iterator[tuple[int, int, str]]:
-    while (begin := text.find("<!--", start)) >= 0:
-        start = begin + 4
-        if not any(begin in known for known in code):
-            end = text.find("-->", start)
-            if end < 0:
-                return
-            start = end + 3
-            yield begin, start, "comment"
-
-
-def _comment_shortcodes(text: str, start: int) -> Iterator[tuple[int, int, str]]:
-    while opening := _COMMENT_OPENING.search(text, start):
-        closing = _COMMENT_CLOSING.search(text, opening.end())
-        if closing is None:
-            return
-        start = closing.end()
-        yield opening.start(), start, "comment"
-
-
-def _markup_of(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
-    """The parts of a shortcode that no reader sees; the words that it shows stay."""
-    if _NAME_OF_CODE.match(text, start + 3, end):
-        for shown in _SHOWN.finditer(text, start, end):
-            yield start, shown.start(1), "shortcode"
-            start = shown.end(1)
-    yield start, end, "shortcode"
 
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

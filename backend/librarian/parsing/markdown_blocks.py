@@ -19,7 +19,7 @@ from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
 
 from ..models import Block, Heading
-from .mdx import LONGEST_TAG, OPENING_TAG, end_of_tag
+from .markdown_inline import TAGS_OF_MDX
 from .plain_text import picture_words, plain
 
 BlockKind = Literal["heading", "paragraph", "list", "table", "fence", "quote", "html", "other"]
@@ -28,21 +28,10 @@ _MOST_SHARED = 8  #: directives that one line closes; those inside stay fences
 _DEEPEST = 40  #: columns of text that belongs to a note inside a note
 _FENCE = re.compile(r"(`{3,})[^`\n]*$|(~{3,})[^\n]*$")
 _RAW_HTML = re.compile(r"<(pre|script|style|textarea)(?=[\s>]|$)", re.I)
-_REST = re.compile(r"[ \t]*$", re.M)
 _UNDERLINE = re.compile(r"^[ \t>]*(?:=+|-+)[ \t]*$", re.M)
-_RULES = re.compile(r"(?!-[ \t])\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?$")
-_CELL_END = re.compile(r"(?<!\\)\|")
-#: Code between tags of Hugo and Jekyll, and in Docsy's tabs, which hold code unless they say otherwise.
-_HIGHLIGHT = re.compile(r"(\{\{<|\{\{%|\{%-?)[ \t]*highlight\b[^\n}]*[%>]\}[ \t}]*$")
-_HIGHLIGHT_ENDS = {
-    "{{<": re.compile(r"\{\{<[ \t]*/[ \t]*highlight\b"),
-    "{{%": re.compile(r"\{\{%[ \t]*/[ \t]*highlight\b"),
-    "{%": re.compile(r"\{%-?[ \t]*endhighlight\b"),
-}
-_PANE = re.compile(r"\{\{<[ \t]*(/?)[ \t]*tabpane\b([^\n}]*)>\}\}[ \t]*$")
-_TAB = re.compile(r"\{\{<[ \t]*tab\b([^\n}]*)>\}\}[ \t]*$")
-_TAB_END = re.compile(r"\{\{<[ \t]*/[ \t]*tab\b")
-_IS_TEXT = re.compile(r"\btext[ \t]*=[ \t]*\"?true")
+#: Code between tags of Hugo and Jekyll.
+_HIGHLIGHT = re.compile(r"(?:\{\{[<%]|\{%)-?[ \t]*(?:highlight|tab(?=[^\n}]* codelang=))\b[^\n}]*[%>]\}[ \t}]*$")
+_HIGHLIGHT_END = re.compile(r"(?:\{\{[<%]|\{%)-?[ \t]*(?:/[ \t]*|end)(?:highlight|tab)\b")
 #: Directives of MyST whose bodies are text.
 _PROSE = re.compile(
     r"[`~]{3,}[ \t]*\{(?:note|tip|hint|important|warning|caution|danger|error|attention|admonition|seealso|todo|topic|"
@@ -63,25 +52,29 @@ _KINDS: dict[str, BlockKind] = {
     "html_block": "html",
     "code_block": "other",
     "hr": "other",
+    "definition": "paragraph",
 }
 _IN_LISTS = ("fence", "heading", "table")  #: stand for themselves inside lists too
 
 
 @dataclass
 class MarkdownBlocks:
-    """Blocks in order and without overlap. `hidden` holds spans of directive lines; `open_fence` would close a fence
-    that is open at the end."""
+    """Blocks in order and without overlap. `hidden` holds spans of directive lines, `definitions` where links lead by
+    their names in upper case, and `defined` the lines that say so; `open_fence` would close a fence that is open at
+    the end."""
 
     blocks: list[Block] = field(default_factory=list)
     headings: list[Heading] = field(default_factory=list)
     hidden: list[tuple[int, int]] = field(default_factory=list)
+    definitions: dict[str, str] = field(default_factory=dict)
+    defined: list[tuple[int, int]] = field(default_factory=list)
     open_fence: str = ""
 
 
 def parse_blocks(text: str, start: int = 0, *, mdx: bool = False) -> MarkdownBlocks:
     """The blocks of `text` from the offset `start` of a line on."""
     found = MarkdownBlocks()
-    parser = _parser(mdx, "|" in text, _UNDERLINE.search(text, start) is not None)
+    parser = _parser(mdx, "|" in text, _UNDERLINE.search(text, start) is not None, "]:" in text)
     tokens = parser.parse(re.sub(r"[^\n]", " ", text[:start]) + text[start:], {"found": found})
     lines = _Lines(text)
     blocks = found.blocks
@@ -108,6 +101,9 @@ def parse_blocks(text: str, start: int = 0, *, mdx: bool = False) -> MarkdownBlo
             list_start = end
         header = lines.ends[first + (kind == "table")] if kind == "table" or token.markup[:1] in ("`", "~") else None
         lines.add(blocks, kind, first, end, header)
+        if token.type == "definition" and token.meta["id"][0] != "^":
+            found.definitions.setdefault(token.meta["id"], token.meta["url"])
+            found.defined.append((lines.starts[first], lines.ends[end - 1]))
         if kind == "heading":
             words = tokens[place + 1].content
             level, offset = int(token.tag[1]), lines.starts[first]
@@ -148,20 +144,21 @@ class _Lines:
 
 
 @cache
-def _parser(mdx: bool, tables: bool, underlined: bool) -> MarkdownIt:
+def _parser(mdx: bool, tables: bool, underlined: bool, defines: bool) -> MarkdownIt:
     """A parser of blocks; rules that a text has no use for are off, as each is tried on every line."""
-    parser = MarkdownIt("commonmark").disable(["reference", "inline", "text_join"])
+    parser = MarkdownIt("commonmark", {"inline_definitions": True}).disable(["inline", "text_join"])
+    parser.normalizeLink = str  # type: ignore[assignment, method-assign]
     rules = parser.block.ruler
     if tables:
-        rules.at("table", _table, {"alt": ["paragraph"]})
         rules.enable("table")
     if not underlined:
         rules.disable("lheading")
+    if not defines:
+        rules.disable("reference")
     ends_paragraph: RuleOptionsType = {"alt": ["paragraph", "blockquote", "list"]}
     rules.before("code", "any_fence", _fence, ends_paragraph)
-    rules.before("code", "template_code", _template_code, ends_paragraph)
-    rules.at("fence", _no_rule)
-    rules.before("lheading", "formula", _formula)
+    rules.before("code", "highlight", _highlight, ends_paragraph)
+    rules.disable("fence")
     if mdx:
         rules.disable("code")
         rules.before("html_block", "mdx_tags", _mdx_tags, ends_paragraph)
@@ -169,37 +166,6 @@ def _parser(mdx: bool, tables: bool, underlined: bool) -> MarkdownIt:
         rules.at("code", _code)
         rules.before("paragraph", "note", _note)
     return parser
-
-
-def _table(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
-    """A table of GitHub's Markdown: a row, a row of rules with as many cells, and the rows below."""
-    if line + 1 >= end_line or state.is_code_block(line) or state.is_code_block(line + 1):
-        return False
-    first, end = _span(state, line + 1)
-    if first + 1 >= end or state.src[first] not in "|-:" or state.sCount[line + 1] < state.blkIndent:
-        return False
-    header, rules = state.src[slice(*_span(state, line))].strip(), state.src[first:end].strip()
-    if "|" not in header or not _RULES.match(rules):
-        return False
-    cells = _CELL_END.split(header)
-    if len(cells) - (not cells[0]) - (not cells[-1]) != rules.strip("|").count("|") + 1:
-        return False
-    if silent:
-        return True
-    last = line + 2
-    ends = state.md.block.ruler.getRules("blockquote")
-    while last < end_line and not state.isEmpty(last):
-        if state.sCount[last] < state.blkIndent or state.is_code_block(last):
-            break
-        if state.src[_span(state, last)[0]] != "|" and any(rule(state, last, end_line, True) for rule in ends):
-            break
-        last += 1
-    _add(state, "table_open", line, last)
-    return True
-
-
-def _no_rule(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
-    return False
 
 
 def _span(state: StateBlock, line: int) -> tuple[int, int]:
@@ -304,65 +270,30 @@ def _note(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
     return True
 
 
-def _template_code(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
-    """The lines between `{{< highlight yaml >}}`, `{% highlight yaml %}` or a tab's tag and the closing tag."""
-    first, end = _span(state, line)
-    if not state.src.startswith("{", first):
-        return False
-    closing: re.Pattern[str] | None = None
-    if state.sCount[line] == 0 and (opening := _HIGHLIGHT.match(state.src, first, end)):
-        closing = _HIGHLIGHT_ENDS[opening[1].rstrip("-")]
-    elif pane := _PANE.match(state.src, first, end):
-        state.env["tabs_hold_code"] = not pane[1] and _IS_TEXT.search(pane[2]) is None
-    elif (tab := _TAB.match(state.src, first, end)) and not _IS_TEXT.search(tab[1]):
-        closing = _TAB_END if state.env.get("tabs_hold_code") or "codelang" in tab[1] else None
-    if closing is None or line < state.env.get(closing.pattern, 0):  # nothing is searched twice
-        return False
-    last, has_fence = line + 1, False
-    while last < end_line and not closing.match(state.src, *_span(state, last)):
-        has_fence = has_fence or state.src.startswith(("```", "~~~"), _span(state, last)[0])
-        last += 1
-    if last == end_line or (has_fence and closing is _TAB_END):
-        state.env[closing.pattern] = last
-        return False
-    if silent:
-        return True
-    _add(state, "paragraph_open", line, line + 1, template=True)
-    _add(state, "fence", line + 1, last, template=True)
-    return True
-
-
-def _formula(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
-    """A paragraph that begins with a formula of several lines, where `=` and `-` underline nothing."""
-    first, end = _span(state, line)
-    if not state.src.startswith("$$", first) or state.src.find("$$", first + 2, end) >= 0:
+def _highlight(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
+    """Code between `{{< highlight yaml >}}`, `{{< tab codelang="yaml" >}}` or `{% highlight yaml %}` and its end."""
+    if line < state.env.get("highlighted", 0) or not _HIGHLIGHT.match(state.src, *_span(state, line)):
         return False
     last = line + 1
-    while last < end_line and not state.isEmpty(last):
-        last += 1
-        if "$$" in state.src[state.bMarks[last - 1] : state.eMarks[last - 1]]:
-            break
-    _add(state, "paragraph_open", line, last)
+    while last < end_line and not _HIGHLIGHT_END.match(state.src, *_span(state, last)):
+        last = end_line if _HIGHLIGHT.match(state.src, *_span(state, last)) else last + 1
+    if last == end_line:
+        state.env["highlighted"] = last  # nothing is searched twice
+        return False
+    if not silent:
+        _add(state, "paragraph_open", line, line + 1, template=True)
+        _add(state, "fence", line + 1, last, template=True)
     return True
 
 
 def _mdx_tags(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
     """Lines of nothing but tags of MDX; what follows is Markdown."""
     first, end = _span(state, line)
-    if first < state.env.get("untagged", 0) or _RAW_HTML.match(state.src, first, end):
-        return False
-    last = first
-    while opening := OPENING_TAG.match(state.src, last):
-        last = end_of_tag(state.src, opening.end())
-        if last < 0:
-            state.env["untagged"] = first + LONGEST_TAG  # not searched again
-            return False
-    rest = _REST.match(state.src, last)
-    if rest is None or last == first:
+    tags = None if _RAW_HTML.match(state.src, first, end) else TAGS_OF_MDX.match(state.src, first)
+    if tags is None:
         return False
     if not silent:
-        end_of_tags = line + 1 + state.src.count("\n", first, rest.end())
-        _add(state, "html_block", line, min(end_of_tags, end_line))
+        _add(state, "html_block", line, min(line + 1 + state.src.count("\n", first, tags.end()), end_line))
     return True
 
 

@@ -73,7 +73,7 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
-_VERSION = "22"
+_VERSION = "23"
 #: Characters of prose that the language is found by.
 _LANGUAGE_SAMPLE = 4_000
 #: Formats whose words may hold entities and tags of HTML.

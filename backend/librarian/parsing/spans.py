@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from ..models import Block
 
 SourceSpan = tuple[int, int]  #: start, end
+S = TypeVar("S", SourceSpan, tuple[int, int, str])
 
 
 class Intervals:
@@ -28,9 +30,19 @@ class Intervals:
         return place >= 0 and offset < self._ends[place]
 
 
-_TICKS = re.compile(r"`+|\\+")
+def in_order(spans: Iterable[S]) -> list[S]:
+    """Spans by their start, without those that begin inside another."""
+    found: list[S] = []
+    for span in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if not found or span[0] >= found[-1][1]:
+            found.append(span)
+    return found
+
+
 #: Where a paragraph, an item or a row ends: no code span reaches beyond it.
 _PART = re.compile(r"\n(?=[ \t>]*(?:\n|[-*+][ \t]|\d{1,9}[.)][ \t]|\|))")
+#: A run of backticks, and the code up to a run as long; a backslash before it takes its first away.
+_CODE_SPAN = re.compile(r"\\.|(`++)(?:.{0,2000}?[^`]\1(?!`))?", re.S)
 INDENTED = re.compile(r" {0,3}\t| {4}")  #: how a line of code begins, unless it is a note's or an item's
 
 
@@ -64,30 +76,8 @@ def code_spans(text: str, block: Block) -> Iterator[SourceSpan]:
     if block.kind in ("fence", "html") or text.find("`", block.start, block.end) < 0:
         return
     start = block.start
-    for part in _PART.finditer(text, block.start, block.end):
-        yield from _spans_of(text, start, part.start())
-        start = part.end()
-    yield from _spans_of(text, start, block.end)
-
-
-def _spans_of(text: str, start: int, end: int) -> Iterator[SourceSpan]:
-    """A run of backticks opens code where a run as long follows; a backslash before it takes its first away."""
-    runs: list[tuple[int, int, bool]] = []
-    odd = -1  # where backslashes that escape what follows end
-    for match in _TICKS.finditer(text, start, end):
-        first, last = match.span()
-        if text[first] == "`":
-            runs.append((first, last, first == odd))
-        else:
-            odd = last if (last - first) % 2 else -1
-    by_length: dict[int, list[int]] = {}
-    for place in range(len(runs) - 1, 0, -1):
-        by_length.setdefault(runs[place][1] - runs[place][0], []).append(place)
-    reached = 0
-    for place, (first, last, escaped) in enumerate(runs):
-        closing = by_length.get(last - first - escaped, [])
-        while closing and closing[-1] <= place:
-            closing.pop()
-        if closing and place >= reached:
-            reached = closing[-1] + 1
-            yield first + escaped, runs[closing[-1]][1]
+    for end in (*(part.start() for part in _PART.finditer(text, block.start, block.end)), block.end):
+        for match in _CODE_SPAN.finditer(text, start, end):
+            if match[1] and match[1] != match[0]:
+                yield match.span()
+        start = end

@@ -66,7 +66,6 @@ def test_code_is_shown_as_it_is(parse: Parse, text: str) -> None:
         (r"A \<br/> of <b>Promise\<Kept></b>, \</Kept\>", r"A \<br/> of Promise\<Kept>, \</Kept\>"),
         ('Pick <label for="a">*Red*</label> <input id="a" checked> of <option>', "Pick *Red* of <option>"),
         ("Of <Key> a <Badge /> in Map<K, V>: <span v-pre>it</span><Toc/>", "Of <Key> a  in Map<K, V>: it"),
-        ("<Key> <Intro>\n\nA <Big>b</Big>.\n\n</Intro>\n\n```\n</Key>\n```", "<Key> \n\nA b.\n\n\n\n```\n</Key>\n```"),
         ("<button\n  data-color=\"red\">red</button> <x-note lang='en'>", "red"),
         ("## ARIA – roles {#aria-–-roles}", "## ARIA – roles "),
         ('<a href="x"><img src="logo.png" alt="The logo" width="9"></a>', "The logo"),
