@@ -537,9 +537,7 @@ class EpubParser:
 
 
 def _write(package: ZipPackage, chapter: str, builder: DocumentBuilder) -> None:
-    with package.open(chapter) as part:
-        text = part.read().decode("utf-8", "replace")
-    root = html_tree(text)
+    root = html_tree(package.read(chapter).decode("utf-8", "replace"))
     if root is not None:
         HtmlPage(builder, strict=False).write(root)
 

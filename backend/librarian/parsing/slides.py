@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..models import Document, SourceFile
 from .document_builder import DocumentBuilder, Target, one_line, shift_mark
 from .office_xml import attribute, child, children, description, drawing_words, local, parsed, whole
-from .zip_package import office_file
+from .zip_package import opened
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -35,8 +35,8 @@ class SlidesParser:
         import pptx
 
         builder = DocumentBuilder()
-        with office_file(data, source.file_path) as stream:
-            file = pptx.Presentation(stream)
+        with opened(data, source.file_path) as package:
+            file = pptx.Presentation(package.rewritten())
             authors = {
                 author.get("id"): author.get("name") or ""
                 for kind in ("commentAuthors", "authors")

@@ -6,7 +6,7 @@ import csv
 import datetime as dt
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ..errors import SourceError
@@ -82,27 +82,23 @@ class CommaSeparatedParser:
     def parse(self, source: SourceFile, data: bytes) -> Document:
         decoded = decode(data, source.file_path)
         builder = DocumentBuilder()
-        tabbed = source.extension == ".tsv"
         separator = _SEPARATOR_LINE.match(decoded.text)
-        text = decoded.text[separator.end() :] if separator else decoded.text
-        text = text.replace("\0", " ")
-        comments, begin = _comments(text)
-        delimiter = separator.group(1) if separator else "\t" if tabbed else _delimiter(text[begin:])
-        cells = _cells(text[begin:].lstrip("\r\n").split("\n", 1)[0], delimiter) if comments else 0
-        # As many cells as the line below has name its columns, as `# time,flow` does; a sentence has one.
-        while comments and 1 < cells == _cells(comments[-1], delimiter):
-            begin -= len(comments.pop())
-        for comment in comments:
-            builder.paragraph(one_line(comment.strip().lstrip("#")))
-        above = text.count("\n", 0, begin) + bool(separator)
-        lines = io.StringIO(text[begin:], newline="")
-        rows = csv.reader(lines, delimiter=delimiter, strict=False)
-        name = source.file_path.rsplit("/", 1)[-1]
+        lines = decoded.text[separator.end() if separator else 0 :].replace("\0", " ").split("\n")
+        first = next((place for place, line in enumerate(lines) if line.strip() and not line.startswith("#")), 0)
+        delimiter = "\t" if source.extension == ".tsv" else _delimiter(lines[first : first + _SAMPLE_LINES])
+        delimiter = separator.group(1) if separator else delimiter
+        # Comments above a table end where one has as many cells: `# time,flow` names its columns.
+        begin, width = 0, _cells(lines[first], delimiter)
+        while begin < first and not 1 < _cells(lines[begin], delimiter) == width:
+            builder.paragraph(lines[begin].lstrip("#"))
+            begin += 1
+        rows = csv.reader(io.StringIO("\n".join(lines[begin:]), newline=""), delimiter=delimiter)
         try:
-            write_rows(builder, rows, _MAX_ROWS, name)
+            write_rows(builder, rows, _MAX_ROWS, source.file_path.rsplit("/", 1)[-1])
         except csv.Error as error:
+            place = begin + bool(separator) + rows.line_num
             raise SourceError(
-                f"'{source.file_path}' can't be read as a table, line {above + rows.line_num}: {error}.",
+                f"'{source.file_path}' can't be read as a table, line {place}: {error}.",
                 hint="Check its quotes.",
                 reason="corrupt",
             ) from error
@@ -110,27 +106,13 @@ class CommaSeparatedParser:
         return replace(document, encoding=decoded.encoding, encoding_confidence=decoded.confidence)
 
 
-def _comments(text: str) -> tuple[list[str], int]:
-    """The lines above a table that are comments or blank, and where they end; none where nothing else is there."""
-    lines: list[str] = []
-    end = 0
-    while end < len(text):
-        stop = text.find("\n", end) + 1 or len(text)
-        line = text[end:stop]
-        if line.strip() and not line.startswith("#"):
-            return (lines, end) if any(map(str.strip, lines)) else ([], 0)
-        lines.append(line)
-        end = stop
-    return [], 0
-
-
 def _cells(line: str, delimiter: str) -> int:
-    return len(next(csv.reader([line.replace("\r", " ").strip("\n")], delimiter=delimiter), []))
+    return len(next(csv.reader([line], delimiter=delimiter), []))
 
 
-def _delimiter(text: str) -> str:
+def _delimiter(lines: list[str]) -> str:
     """The character that parts most lines into the same number of cells, the more the better."""
-    lines = [line for line in text[:100_000].split("\n", _SAMPLE_LINES)[:_SAMPLE_LINES] if line.strip()]
+    lines = [line[:100_000] for line in lines if line.strip()]
     best, most = ",", 0.0
     for delimiter in _DELIMITERS:
         counts = [len(cells) for cells in csv.reader(lines, delimiter=delimiter)]
@@ -151,6 +133,7 @@ _PERCENT_CELL = (
     rb'(<(?:\w+:)?c\b)((?![^>]*\bt=)[^>]*?\bs="(?:%s)"[^>]*>(?:<(?:\w+:)?f\b[^>]*/>|<(?:\w+:)?f\b[^>]*>[^<]*</(?:\w+:)?f>)?'
     rb"<(?:\w+:)?v>)([^<]+)"
 )
+_MAIN, _CORE, _STYLES = "xl/workbook.xml", "docProps/core.xml", "xl/styles.xml"
 
 
 class SpreadsheetParser:
@@ -159,17 +142,20 @@ class SpreadsheetParser:
     extensions: tuple[str, ...] = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
-        out, book = DocumentBuilder(), _Book(source.file_path)
+        out, title = DocumentBuilder(), ""
         if source.extension == ".xls":
             with refused(source.file_path):
-                _write(out, book, data)
+                _write(out, data, None)
         else:
             with opened(data, source.file_path) as package:
-                _write(out, book, book.open(package))
-        return out.document(source, source.extension, title=book.title)
+                if _CORE in package:
+                    title = next((title.text or "" for title in package.tree(_CORE).iter("{*}title")), "")
+                book = _Book(package, source.file_path) if _MAIN in package else None
+                _write(out, package.rewritten(book.prepared if book else None).getvalue(), book)
+        return out.document(source, source.extension, title=title)
 
 
-def _write(out: DocumentBuilder, book: _Book, data: bytes) -> None:
+def _write(out: DocumentBuilder, data: bytes, book: _Book | None) -> None:
     from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
 
     with CalamineWorkbook.from_filelike(io.BytesIO(data)) as file:
@@ -177,7 +163,6 @@ def _write(out: DocumentBuilder, book: _Book, data: bytes) -> None:
             if out.full:
                 break
             out.heading(1, sheet.name if sheet.visible == SheetVisibleEnum.Visible else f"{sheet.name} (hidden)")
-            part = book.parts.get(sheet.name, "")
             if sheet.typ == SheetTypeEnum.WorkSheet:
                 try:
                     cells = file.get_sheet_by_index(place)
@@ -187,12 +172,10 @@ def _write(out: DocumentBuilder, book: _Book, data: bytes) -> None:
                 first, last = cells.start or (0, 0), cells.end or (0, 0)
                 rows = ([_shown(value) for value in row[: _MAX_COLUMNS - first[1]]] for row in cells.iter_rows())
                 write_rows(out, rows, _MAX_ROWS, sheet.name)
-                if part in book.shortened:
-                    out.notes.append(f"only the first {_MAX_ROWS:,} rows of '{sheet.name}' are kept")
                 if last[1] >= _MAX_COLUMNS:
                     out.notes.append(f"only the first {_MAX_COLUMNS} columns of '{sheet.name}' are kept")
-            for words in book.remarks(part):
-                out.paragraph(words)
+            if book:
+                book.write_remarks(out, sheet.name)
 
 
 def _shown(value: object) -> str:
@@ -207,51 +190,38 @@ def _shown(value: object) -> str:
 
 
 class _Book:
-    """What calamine doesn't tell of an Office Open XML workbook; empty for others."""
+    """What calamine doesn't tell of an Office Open XML workbook."""
 
-    def __init__(self, name: str) -> None:
-        self.title = ""
-        self.parts: dict[str, str] = {}  # by sheet
-        self.shortened: set[str] = set()  # parts of sheets with more rows than are kept
-        self._name = name
-        self._percent_styles = ""  # an expression
-        self._package: ZipPackage | None = None
+    def __init__(self, package: ZipPackage, name: str) -> None:
+        self._package, self._name = package, name
+        targets = {key: target for key, _, target in package.relations(_MAIN)}
+        self._parts = {
+            sheet.get("name") or "": targets.get(attribute(sheet, "id"), "")
+            for sheet in package.tree(_MAIN).iter("{*}sheet")
+        }
+        self._shortened: set[str] = set()  # parts of sheets with more rows than are kept
+        root = package.tree(_STYLES) if _STYLES in package else None
+        codes = {
+            attribute(one, "numFmtId"): attribute(one, "formatCode")
+            for one in children(child(root, "numFmts"), "numFmt")
+        }
+        percents = {"9", "10"} | {key for key, code in codes.items() if "%" in _LITERAL.sub("", code.partition(";")[0])}
+        shown = [attribute(style, "numFmtId") for style in children(child(root, "cellXfs"), "xf")]
+        styles = "|".join(str(place) for place, key in enumerate(shown) if key in percents)
+        self._percent_cell = re.compile(_PERCENT_CELL % styles.encode()) if styles else None
 
-    def open(self, package: ZipPackage) -> bytes:
-        """The workbook as calamine may read it."""
-        if "docProps/core.xml" in package:
-            self.title = next((title.text or "" for title in package.tree("docProps/core.xml").iter("{*}title")), "")
-        if (main := "xl/workbook.xml") in package:
-            self._read(package, main)
-        return package.rewritten(self._prepared).getvalue()
-
-    def _read(self, package: ZipPackage, main: str) -> None:
-        self._package = package
-        targets = {key: target for key, (_, target, _) in package.relations(main).items()}
-        for sheet in package.tree(main).iter("{*}sheet"):
-            keys = [str(value) for key, value in sheet.attrib.items() if str(key).endswith("}id")]
-            self.parts[sheet.get("name") or ""] = targets.get(keys[0] if keys else "", "")
-        if "xl/styles.xml" in package:
-            root = package.tree("xl/styles.xml")
-            codes = {form.get("numFmtId"): form.get("formatCode") or "" for form in root.iter("{*}numFmt")}
-            percents = {"9", "10"} | {
-                key for key, code in codes.items() if "%" in _LITERAL.sub("", code.partition(";")[0])
-            }
-            shown = [attribute(style, "numFmtId") for style in children(child(root, "cellXfs"), "xf")]
-            self._percent_styles = "|".join(str(place) for place, key in enumerate(shown) if key in percents)
-
-    def _prepared(self, part: str, content: bytes) -> bytes:
+    def prepared(self, part: str, content: bytes) -> bytes:
         """A sheet with percentages and errors as texts, without the rows beyond those that are kept.
 
         Raises `SourceError` where calamine would need too much memory.
         """
-        if part not in self.parts.values():
+        if part not in self._parts.values():
             return content
         rows = 0
         for row in _ROW.finditer(content):
             rows = int(row.group(1))
             if rows > _MAX_ROWS:
-                self.shortened.add(part)
+                self._shortened.add(part)
                 content = content[: row.start()] + content[content.find(b"</sheetData>") :]
                 break
         widest = max((_column(cell) for cell in set(_WIDE.findall(content))), default=0)
@@ -261,26 +231,24 @@ class _Book:
                 hint="Delete the cells that lie far from the others.",
                 reason="too_large",
             )
-        if self._percent_styles:
-            content = re.sub(_PERCENT_CELL % self._percent_styles.encode(), _percentage, content)
+        if self._percent_cell:
+            content = self._percent_cell.sub(_percentage, content)
         return content.replace(b' t="e"', b' t="str"')
 
-    def remarks(self, part: str) -> Iterator[str]:
+    def write_remarks(self, out: DocumentBuilder, sheet: str) -> None:
         """The words of a sheet's shapes, diagrams and charts, and its comments with their cells."""
-        if (package := self._package) is None:
-            return
-        relations = list(package.relations(part).values())
-        for kind, target, _ in relations:
-            if kind == "drawing" and target in package:
-                yield from drawn_words(package.tree(target))
-                for inner, drawn, _ in package.relations(target).values():
-                    if inner in ("chart", "diagramData") and drawn in package:
-                        yield from drawn_words(package.tree(drawn))
-        for kind, target, _ in relations:
-            if kind == "comments" and target in package:
-                for comment in package.tree(target).iter("{*}comment"):
+        part = self._parts.get(sheet, "")
+        if part in self._shortened:
+            out.notes.append(f"only the first {_MAX_ROWS:,} rows of '{sheet}' are kept")
+        for _, kind, target in sorted(self._package.relations(part), key=lambda relation: relation[1] != "drawing"):
+            if kind == "drawing":
+                further = [one for _, kind, one in self._package.relations(target) if kind in ("chart", "diagramData")]
+                for words in (words for one in (target, *further) for words in drawn_words(self._package.tree(one))):
+                    out.paragraph(words)
+            elif kind == "comments":
+                for comment in self._package.tree(target).iter("{*}comment"):
                     if words := one_line("".join(comment.itertext("{*}t"))):
-                        yield f"{comment.get('ref') or ''}: {words}"
+                        out.paragraph(f"{attribute(comment, 'ref')}: {words}")
 
 
 def _percentage(cell: re.Match[bytes]) -> bytes:

@@ -20,7 +20,7 @@ from .document_builder import PAGE_MARK, DocumentBuilder, Target, shift_mark
 from .html import HtmlPage, html_tree
 from .office_xml import attribute, child, children, description, drawing_words, is_on, local, parsed, whole
 from .word_formatting import Looks, Numbering, ParagraphStyle, Styles, level_of, look_of
-from .zip_package import office_file
+from .zip_package import opened
 
 if TYPE_CHECKING:
     from docx.document import Document as WordFile
@@ -46,8 +46,8 @@ class WordParser:
         import docx
 
         builder = DocumentBuilder()
-        with office_file(data, source.file_path) as stream:
-            file = docx.Document(stream)
+        with opened(data, source.file_path) as package:
+            file = docx.Document(package.rewritten())
             _Body(file, builder).write()
             kinds = [relation.reltype for relation in file.part.package.rels.values()]
             title = file.core_properties.title if any(kind.endswith("core-properties") for kind in kinds) else ""

@@ -1,7 +1,7 @@
 """Files that are ZIP archives of XML (Office Open XML, OpenDocument, EPUB), opened within limits.
 
-An archive may be small and unpack to terabytes, promise one size and give another, or hold XML whose entities refer
-to files or to each other; none of that reaches a parser or a library.
+An archive may be small and unpack to terabytes, or hold XML whose entities refer to files or to each other; none of
+that reaches a parser or a library.
 """
 
 from __future__ import annotations
@@ -10,20 +10,21 @@ import io
 import posixpath
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 from xml.sax.saxutils import quoteattr
 
 from ..errors import SourceError
+from .office_xml import parsed
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
 #: Limits that no honest document meets: Word itself stops at 512 MB, text compresses about tenfold.
 _MAX_PART_BYTES = 200 * 1024 * 1024
-#: Parts read as a whole tree take about ten times their size in memory.
+#: Parts read as a whole tree take about ten times their size in memory; libraries take less for their main parts.
 _MAX_TREE_BYTES = 30 * 1024 * 1024
 _MAX_BYTES = 400 * 1024 * 1024
 _MAX_RATIO = 200
@@ -33,15 +34,12 @@ _MAX_PARTS = 10_000  #: of a file that a library opens: python-docx takes quadra
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
 _CORE = "core-properties"
 _CORE_TYPE = f"http://schemas.openxmlformats.org/package/2006/relationships/metadata/{_CORE}"
-#: Parts that libraries open: XML, what sheets of `.xlsb` are, and texts that Word files insert as a whole.
-_READ = (".xml", ".rels", ".bin", ".htm", ".html", ".xhtml", ".mht", ".mhtml", ".txt", "mimetype")
-_TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"
+#: Parts that libraries open: XML, and what sheets of `.xlsb` are.
+_READ = (".xml", ".rels", ".bin", "mimetype")
 _OFFICE = "application/vnd.openxmlformats-"
-_MAIN_TYPES = {
+_CONTENT_TYPES = {
     "word": f"{_OFFICE}officedocument.wordprocessingml.document.main+xml",
     "ppt": f"{_OFFICE}officedocument.presentationml.presentation.main+xml",
-}
-_CONTENT_TYPES = {
     _CORE: f"{_OFFICE}package.core-properties+xml",
     "comments": f"{_OFFICE}officedocument.wordprocessingml.comments+xml",
     "slide": f"{_OFFICE}officedocument.presentationml.slide+xml",
@@ -78,13 +76,6 @@ def refused(name: str) -> Iterator[None]:
         ) from error
 
 
-@contextmanager
-def office_file(data: bytes, name: str) -> Iterator[io.BytesIO]:
-    """An Office Open XML file for a library that sets no limits; see `ZipPackage.rewritten`."""
-    with opened(data, name) as package:
-        yield package.rewritten()
-
-
 class ZipPackage:
     """The parts of an archive by name, whatever the case of its letters."""
 
@@ -98,118 +89,93 @@ class ZipPackage:
     def __contains__(self, target: str) -> bool:
         return target.lower() in self._infos
 
-    def open(self, target: str) -> io.RawIOBase:
-        """A part as a stream. Raises KeyError where there is none."""
+    def read(self, target: str, most: int = _MAX_PART_BYTES) -> bytes:
+        """A part's bytes, as many as its entry promises. Raises KeyError where there is none, `SourceError` for one
+        that is too large."""
         info = self._infos.get(target.lower())
         if info is None:
             raise KeyError(f"it has no part '{target}'")
         size = info.file_size
         self._left -= size
-        if (
-            size > _MAX_PART_BYTES
-            or self._left < 0
-            or (size > _RATIO_FROM_BYTES and size > _MAX_RATIO * max(1, info.compress_size))
-        ):
-            raise self._too_large(size)
-        return _Limited(self._archive.open(info), size)
+        explodes = size > _RATIO_FROM_BYTES and size > _MAX_RATIO * max(1, info.compress_size)
+        if size > most or self._left < 0 or explodes:
+            raise SourceError(
+                f"'{self._name}' unpacks to {size / 1024 / 1024:.0f} MB.",
+                hint="It looks like a decompression bomb and is left out.",
+                reason="too_large",
+            )
+        with self._archive.open(info) as part:
+            return part.read(size)  # no more, whatever is in it
 
     def tree(self, target: str) -> _Element:
-        """A part parsed as XML. Raises `SourceError` for one that is too large."""
-        from lxml import etree
+        """A part parsed as XML; raises as `read` does."""
+        return parsed(self.read(target, _MAX_TREE_BYTES))
 
-        parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-        with self.open(target) as part:
-            size = self._infos[target.lower()].file_size
-            if size > _MAX_TREE_BYTES:
-                raise self._too_large(size)
-            return etree.parse(part, parser).getroot()
-
-    def relations(self, part: str) -> dict[str, tuple[str, str, bool]]:
-        """Relation id → (last word of its type, target, whether the target lies outside)."""
+    def relations(self, part: str) -> list[tuple[str, str, str]]:
+        """Id, last word of the type and target of a part's relations to other parts."""
         folder, name = posixpath.split(part)
         path = posixpath.join(folder, "_rels", f"{name}.rels")
-        if path not in self:
-            return {}
-        found: dict[str, tuple[str, str, bool]] = {}
-        for relation in self.tree(path):
-            if not isinstance(relation.tag, str):
-                continue
-            target = relation.get("Target") or ""
-            external = relation.get("TargetMode") == "External"
-            if not external:
-                target = resolved_target(part, target)
-            found[relation.get("Id") or ""] = ((relation.get("Type") or "").rsplit("/", 1)[-1], target, external)
-        return found
+        root = self.tree(path) if path in self else ()
+        return [(one.get("Id") or "", _kind(one), target) for one in root if (target := self._target(part, one))]
+
+    def _target(self, part: str, relation: _Element) -> str:
+        """The name of the part that a relation of another leads to; empty where it is missing or lies outside."""
+        if relation.get("TargetMode") == "External":
+            return ""
+        info = self._infos.get(resolved_target(part, relation.get("Target") or "").lower())
+        return _plain(info.filename) if info else ""
 
     def rewritten(self, change: Callable[[str, bytes], bytes] | None = None) -> io.BytesIO:
-        """The archive without pictures, in the transitional form, with the relations and types that libraries need.
-
-        `change` gives the new content of a part from its name and content.
+        """The archive for a library that sets no limits: without pictures, in the transitional form, with the relations
+        and types that libraries need. `change` gives the new content of a part from its name and content.
 
         Relations to parts that are missing are left out, and types follow from relations, so that templates, files
         with macros and files with small faults are opened like any other.
         """
-        names = {
-            name: _plain(info.filename)
-            for name, info in self._infos.items()
-            if name.endswith(_READ) or name == "mimetype"
-        }
+        names = [_plain(info.filename) for name, info in self._infos.items() if name.endswith(_READ)]
         if len(names) > _MAX_PARTS:
             raise SourceError(f"'{self._name}' has {len(names):,} parts.", hint="Leave it out.", reason="too_large")
         buffer = io.BytesIO()
-        types: dict[str, str] = {}
+        types = "".join(f'<Default Extension="{extension[1:]}" ContentType="application/xml"/>' for extension in _READ)
         with zipfile.ZipFile(buffer, "w") as archive:
-            for name, written in names.items():
+            for name in names:
                 if name.endswith(".rels"):
-                    archive.writestr(written, self._rewritten_relations(name, names, types))
-                elif name != "[content_types].xml":
-                    if name.startswith(("word/", "ppt/")) and self._infos[name].file_size > 2 * _MAX_TREE_BYTES:
-                        raise self._too_large(self._infos[name].file_size)
-                    with self.open(name) as part:
-                        content = part.read()
-                    if name.endswith(".xml"):
-                        content = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", content)
-                    archive.writestr(written, change(written, content) if change else content)
-            overrides = "".join(
-                f'<Override PartName={quoteattr(f"/{part}")} ContentType="{type_}"/>' for part, type_ in types.items()
-            )
-            archive.writestr(
-                "[Content_Types].xml",
-                '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
-                + "".join(
-                    f'<Default Extension="{extension[1:]}" ContentType="application/xml"/>' for extension in _READ
-                )
-                + f"{overrides}</Types>",
-            )
+                    content, added = self._rewritten_relations(name)
+                    types += added
+                elif name.lower() == "[content_types].xml":
+                    continue
+                else:
+                    is_text = name.lower().startswith(("word/", "ppt/"))
+                    content = self.read(name, 2 * _MAX_TREE_BYTES if is_text else _MAX_PART_BYTES)
+                    content = change(name, content) if change else content
+                if not name.endswith(".bin"):
+                    content = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", content)
+                archive.writestr(name, content)
+            space = "http://schemas.openxmlformats.org/package/2006/content-types"
+            archive.writestr("[Content_Types].xml", f'<Types xmlns="{space}">{types}</Types>')
         return buffer
 
-    def _rewritten_relations(self, name: str, names: Mapping[str, str], types: dict[str, str]) -> bytes:
+    def _rewritten_relations(self, name: str) -> tuple[bytes, str]:
+        """A part's relations, and the types of the parts that they lead to."""
         from lxml import etree
 
-        root = self.tree(name)
+        root, types = self.tree(name), ""
         folder, _, part = name.partition("_rels/")
-        for relation in list(root):
-            kind = (relation.get("Type") or "").rsplit("/", 1)[-1]
-            target = names.get(resolved_target(folder + part, relation.get("Target") or "").lower())
-            if relation.get("TargetMode") == "External":
-                continue
-            if target is None:
+        for relation in [one for one in root if one.get("TargetMode") != "External"]:
+            target, kind = self._target(folder + part, relation), _kind(relation)
+            if not target:
                 root.remove(relation)
                 continue
             relation.set("Target", posixpath.relpath(target, folder or "."))
             if kind == _CORE:
                 relation.set("Type", _CORE_TYPE)
-            type_ = _MAIN_TYPES.get(target.partition("/")[0]) if kind == "officeDocument" else _CONTENT_TYPES.get(kind)
-            if type_:
-                types[target] = type_
-        return _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", etree.tostring(root))
+            if type_ := _CONTENT_TYPES.get(target.partition("/")[0] if kind == "officeDocument" else kind):
+                types += f'<Override PartName={quoteattr(f"/{target}")} ContentType="{type_}"/>'
+        return etree.tostring(root), types
 
-    def _too_large(self, size: int) -> SourceError:
-        return SourceError(
-            f"'{self._name}' unpacks to {size / 1024 / 1024:.0f} MB.",
-            hint="It looks like a decompression bomb and is left out.",
-            reason="too_large",
-        )
+
+def _kind(relation: _Element) -> str:
+    return (relation.get("Type") or "").rsplit("/", 1)[-1]
 
 
 def _plain(name: str) -> str:
@@ -220,25 +186,3 @@ def resolved_target(part: str, target: str) -> str:
     """A target as written in a part, as a name from the archive's root."""
     target = unquote(target.partition("#")[0]).replace("\\", "/")
     return posixpath.normpath(posixpath.join("/", posixpath.dirname(part), target)).lstrip("/")
-
-
-class _Limited(io.RawIOBase):
-    """A part that may not give more bytes than its entry promised (a forged entry would)."""
-
-    def __init__(self, part: IO[bytes], limit: int) -> None:
-        self._part = part
-        self._left = limit
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._part.read(size if 0 <= size <= self._left + 1 else self._left + 1)
-        self._left -= len(data)
-        if self._left < 0:
-            raise zipfile.BadZipFile("a part is longer than its entry says")
-        return data
-
-    def close(self) -> None:
-        self._part.close()
-        super().close()
