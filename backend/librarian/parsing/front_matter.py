@@ -20,20 +20,20 @@ _MAX_CHARACTERS = 100_000  #: front matter beyond this is text that happens to b
 _MAX_DEPTH = 20
 _MAX_VALUES = 20_000  #: YAML's references can name the same list so often that a page of text becomes gigabytes
 _MAX_NESTED = 1_000
-#: A value on one line that wants no quotes from a reader, though YAML may: `title: Mail: the basics`, `name: @acme/ui`.
-_LINE = re.compile(r"^([A-Za-z_][\w-]{0,60}):[ \t]+([^\s\"'\[\]{}|>&*!%#,?-][^\n]{0,1000}?)[ \t]*$", re.M)
 _BRACKET = re.compile(r"[\[\]{}]")
 _NESTED_ITEMS = re.compile(r"(?:[-?:][ \t]+){500}")
 
-#: An entry whose value ends with its line.
-_ENTRY = re.compile(r"^([A-Za-z_][\w.-]{0,60}:)[ \t]+(\S[^\n]{0,1000}?)[ \t]*$(?!\n[ \t])", re.M)
+#: Where an entry begins, and a value that opens what its line doesn't close.
+_ENTRY = re.compile(r"^(?=[A-Za-z_][\w.-]{0,60}:(?:[ \t]|$))", re.M)
+_OPEN = re.compile(r"[\"'\[{|>](?!.*[\"'\]}])")
 #: Words with a number sign, which YAML takes for a comment: `title: Fix #3`.
 _NUMBER_SIGN = re.compile(
     r"^((?:title|linkTitle|sidebar_label|description|summary):)[ \t]+"
     r"(?![\"'])(\S[^\n]{0,1000}?[ \t]#[^\s#][^\n]*?)[ \t]*$",
     re.M,
 )
-_REPAIRED = "front matter isn't valid YAML: some values were taken as they are typed"
+_REPAIRED = "front matter isn't valid YAML: its lines are taken by themselves, as they are typed"
+_FAULTS = (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError, RecursionError)
 
 
 class _AsTyped(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -76,45 +76,34 @@ def read_front_matter(text: str) -> FrontMatter:
     body = text[opening.end() : end.start()]
     if rule == "---" and nested_too_deep(body):
         return FrontMatter(end=end.end(), note="front matter can't be read: it is nested too deep")
-    note = ""
     try:
         values, note = (tomllib.loads(body), "") if rule == "+++" else _yaml(body)
-    except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
-        if rule == "---" and not re.search(r"^[\w-]+[ \t]*:", body, re.M):
-            return FrontMatter()  # two thematic breaks with prose between them
-        note = f"front matter can't be read: {str(error).splitlines()[0]}"
-        lines: dict[str, object] = dict(_LINE.findall(body)) if rule == "---" else {}
-        return FrontMatter(lines, end.end(), f"{note}; its lines are taken by themselves" if lines else note)
-    if values is None:
-        return FrontMatter(end=end.end())
-    return _plain(values, end.end(), note)
+    except _FAULTS as error:
+        return FrontMatter(end=end.end(), note=f"front matter can't be read: {str(error).splitlines()[0]}")
+    return FrontMatter(end=end.end()) if values is None else _plain(values, end.end(), note)
 
 
 def _yaml(body: str) -> tuple[object, str]:
-    """The values of YAML, and a note where some of them had to be put in quotes."""
+    """The values of YAML, and a note where some of them had to be taken as they are typed."""
     quoted = _NUMBER_SIGN.sub(_in_quotes, body)
     try:
         return yaml.load(quoted, _AsTyped), _REPAIRED if quoted != body else ""
-    except yaml.YAMLError:
-        repaired = _ENTRY.sub(lambda entry: entry[0] if _is_valid(entry) else _in_quotes(entry), quoted)
-        if repaired == quoted:
-            raise
-        return yaml.load(repaired, _AsTyped), _REPAIRED
+    except _FAULTS:
+        values: dict[str, object] = {}
+    _, *entries = _ENTRY.split(quoted)
+    for entry in entries:
+        key, _, value = entry.partition(":")
+        typed = value.partition("\n")[0].strip()
+        try:
+            values |= yaml.load(entry, _AsTyped)
+        except _FAULTS:
+            if typed and not _OPEN.match(typed):
+                values[key] = typed
+    return values if entries else "", _REPAIRED  # thematic breaks with prose between them are text
 
 
 def _in_quotes(entry: re.Match[str]) -> str:
     return f"{entry[1]} {json.dumps(entry[2], ensure_ascii=False)}"
-
-
-def _is_valid(entry: re.Match[str]) -> bool:
-    """Whether an entry is YAML by itself; one whose quotes go on in the next line is left alone too."""
-    if entry[2][0] in "\"'" and entry[2].count(entry[2][0]) == 1:
-        return True
-    try:
-        yaml.load(entry[0], _AsTyped)
-    except yaml.YAMLError:
-        return False
-    return True
 
 
 def _json(text: str) -> FrontMatter:

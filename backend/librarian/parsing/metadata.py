@@ -45,16 +45,12 @@ DATE_KEYS = (
     "updated", "lastmod", "last_modified", "last_update", "last_updated", "lastUpdated", "last-modified",
     "lastModified", "modified", "updatedDate", "updated_at", "ms.date", "date", "pubDate", "publishDate", "published",
 )  # fmt: skip
+_LONGEST_DATE = 60  #: characters
 _UNIX_TIME = re.compile(r"\d{9,10}|\d{13}")  #: in seconds or milliseconds
-_IN_NUMBERS = re.compile(r"(\d{1,2})[-./](\d{1,2})[-./](\d{4})")  #: day first or month first
-_IN_WORDS = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b|,|^\w{2,6}day\b|^(?:mon|tue|wed|thu|fri|sat|sun)\b|\.(?=\s)", re.I)
+_IN_NUMBERS = re.compile(r"\d{1,2}[-./]\d")  #: day first or month first
 _YEAR = re.compile(r"\d{4}")
-_ZONE = re.compile(r"\s+(?=[+-]\d\d:?\d\d$)|\s*\b(?:UTC|GMT)$")
-_FORMS = tuple(
-    f"{day}{time}"
-    for day in ("%Y%m%d", "%Y.%m.%d", "%B %d %Y", "%b %d %Y", "%d %B %Y", "%d %b %Y")
-    for time in ("", " %H:%M", " %H:%M:%S", " %H:%M:%S%z")
-)
+#: Days that put in what a date leaves open.
+_DAYS = (dt.datetime(2000, 1, 1), dt.datetime(2001, 2, 2))
 _DATE_IN_NAME = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)[^/]*\Z")
 
 #: By the file's name, its folders included; the first that matches holds.
@@ -219,28 +215,23 @@ def parse_date(value: object, *, is_month_first: bool = False) -> str:
     >>> parse_date("May 6, 2024"), parse_date(20240506), parse_date("1714953600"), parse_date("05/06/2024")
     ('2024-05-06T00:00:00Z', '2024-05-06T00:00:00Z', '2024-05-06T00:00:00Z', '')
     """
-    words = "" if isinstance(value, bool) else _ZONE.sub("", " ".join(str(value or "").split()))
-    if not _YEAR.search(words):
+    words = "" if isinstance(value, bool) else str(value or "").strip()
+    if not _YEAR.search(words) or len(words) > _LONGEST_DATE:
         return ""
-    numbers = _IN_NUMBERS.fullmatch(words)
+    from dateutil import parser
+
+    orders = (False, True) if _IN_NUMBERS.match(words) and not is_month_first else (False,)
     try:
         if _UNIX_TIME.fullmatch(words):
             return iso(dt.datetime.fromtimestamp(int(words[:10]), dt.UTC))
-        if numbers:
-            first, second, year = map(int, numbers.groups())
-            if first <= 12 and second <= 12 and first != second and not is_month_first:
-                return ""
-            day, month = (first, second) if first > 12 else (second, first)
-            return iso(dt.datetime(year, month, day))
-        return iso(dt.datetime.fromisoformat(words.replace("/", "-")))
+        found = {parser.parse(words, default=day, dayfirst=order, tzinfos=_zone) for day in _DAYS for order in orders}
+        return iso(found.pop()) if len(found) == 1 else ""
     except (ValueError, OverflowError, OSError):
-        words = " ".join(_IN_WORDS.sub(" ", words).replace("Sept ", "Sep ").split())
-    for form in _FORMS if words[:40] == words else ():
-        try:
-            return iso(dt.datetime.strptime(words, form))
-        except (ValueError, OverflowError):
-            continue
-    return ""
+        return ""
+
+
+def _zone(name: str | None, offset: int | None) -> dt.tzinfo | None:
+    return None if offset is None else dt.timezone(dt.timedelta(seconds=offset))
 
 
 def iso(moment: dt.datetime) -> str:

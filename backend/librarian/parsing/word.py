@@ -7,8 +7,6 @@ the looks of the paragraphs decide.
 
 from __future__ import annotations
 
-import email
-import email.policy
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from ..models import Document, SourceFile
 from .document_builder import PAGE_MARK, DocumentBuilder, Target, shift_mark
-from .html import HtmlPage, html_tree
 from .office_xml import attribute, child, children, description, drawing_words, is_on, local, parsed, whole
 from .word_formatting import Looks, Numbering, ParagraphStyle, Styles, level_of, look_of
 from .zip_package import opened
@@ -32,9 +29,6 @@ _LEFT_OUT = frozenset({"del", "moveFrom", "instrText", "delText", "rPr", "pPr", 
 _CHARACTERS = {"tab": "\t", "ptab": "\t", "noBreakHyphen": "-", "br": "\n", "cr": "\n"}
 _BEFORE_WORDS = re.compile(rf"[{PAGE_MARK}\s]*")
 _MOST_IN_CELL = 40  #: paragraphs; a cell with more lays out a page
-_MHTML = re.compile(rb"\s*(?:[!-9;-~]+:[^\n]*\n(?:[ \t][^\n]*\n)*){0,20}?(?:MIME-Version|Content-Type):", re.I)
-#: What is inserted and is no page: other formats, other XML.
-_OTHER = re.compile(rb"\s*(?:\{\\rtf|PK|(?:\xef\xbb\xbf)?<\?xml(?![^\0]{0,2000}<html))", re.I)
 
 
 class WordParser:
@@ -122,7 +116,7 @@ class _Body:
         elif name == "tbl":
             self._table(element)
         elif name == "altChunk":
-            self._inserted(element)
+            self._unread += 1
         elif name in _TRANSPARENT:
             outside = self._in_contents
             gallery = attribute(child(element, "sdtPr", "docPartObj", "docPartGallery"))
@@ -191,21 +185,6 @@ class _Body:
     def _end_code(self) -> None:
         lines, self._code = self._code, []
         self._out.fence("\n".join(lines))
-
-    def _inserted(self, element: _Element) -> None:
-        """Write a page (HTML, also in a web archive) or text that is inserted as a whole."""
-        self._end_code()
-        try:
-            data = self._part.rels[attribute(element, "id")].target_part.blob
-            if _MHTML.match(data[:4096]):
-                body = email.message_from_bytes(data.lstrip(), policy=email.policy.default).get_body(("html", "plain"))
-                data = body.get_content().encode() if body else b""
-            root = None if b"\0" in data or _OTHER.match(data) else html_tree(data.decode("utf-8", "replace"))
-            if root is None:
-                raise ValueError("it is of another format")
-            HtmlPage(self._out, strict=False).write(root)
-        except Exception:  # what can't be read of it must not cost the file around it
-            self._unread += 1
 
     # -- runs --------------------------------------------------------------------------------------------------------
 
