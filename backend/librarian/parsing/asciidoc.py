@@ -50,67 +50,6 @@ _KNOWN = {"amp": "&", "asterisk": "*", "blank": "", "caret": "^", "cpp": "C++", 
           "sp": " ", "tilde": "~", "vbar": "|", "zwsp": ""}  # fmt: skip
 
 
-class _Attributes:
-    """Values of attributes, put in place of references outside code. A value has no line breaks."""
-
-    def __init__(self, text: str) -> None:
-        self.lines = text.split("\n")
-        self.values: dict[str, str] = {}
-        self._left = len(text) + _MAX_GROWTH
-        self._in_table = False
-        title, closing = -1, ""  # closing: the line that ends the open fence or comment
-        number = 0
-        while number < len(self.lines):
-            line, mark = self.lines[number], self.lines[number].strip()
-            last = number
-            if closing:
-                closing = "" if mark == closing else closing
-            elif FENCE.match(line) or COMMENT_BLOCK.match(line):
-                closing = "```" if mark.startswith("```") else mark
-            elif entry := ATTRIBUTE.match(line):
-                last = end_of_entry(self.lines, number)
-                self._set(entry, number, last)
-            elif line.startswith("= "):
-                title = number  # the entries below it hold for it too
-            elif TABLE.match(line):
-                self._in_table = not self._in_table
-            elif not BLOCK_ATTRIBUTES.match(line) and (mark != "{description}" or "description" not in self.values):
-                self.lines[number] = self._resolved(line)
-                above = self.lines[number - 1] if number else ""
-                if mark and not above.strip() and underline(line, "".join(self.lines[number + 1 : number + 2])):
-                    last += 1
-            number = last + 1
-            if title >= 0 and (not mark or number == len(self.lines)):
-                self.lines[title] = self._resolved(self.lines[title])
-                title = -1
-
-    def _set(self, entry: re.Match[str], first: int, last: int) -> None:
-        name = entry.group(1).lower()
-        if "!" in name:
-            self.values.pop(name.strip("!"), None)
-            return
-        if name == "description":  # is text
-            self.lines[first : last + 1] = map(self._resolved, self.lines[first : last + 1])
-        lines = [entry.group(2) or "", *self.lines[first + 1 : last + 1]]
-        value = " ".join(line.removesuffix(" \\").removesuffix(" +").strip() for line in lines)
-        passed = PASSED.fullmatch(value)
-        if passed is None or "a" in passed.group(1):
-            value = self._resolved(value)
-            passed = PASSED.fullmatch(value)
-        self.values[name] = passed.group(2) if passed else value
-
-    def _resolved(self, text: str) -> str:
-        return _REFERENCE.sub(self._value, text) if "{" in text else text
-
-    def _value(self, match: re.Match[str]) -> str:
-        name = (match.group(1) or "").lower()
-        value = self.values.get(name, _KNOWN.get(name)) if name else None
-        if value is None or len(value) - len(match.group()) > self._left:
-            return match.group()
-        self._left -= max(0, len(value) - len(match.group()))
-        return value.replace("|", "\\|") if self._in_table else value
-
-
 _TITLE = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?[ \t]*$")
 #: Directives and macros that no reader sees.
 _MACRO = re.compile(
@@ -137,7 +76,7 @@ _INLINE = re.compile(
 )
 _LONGEST_TARGET = 120  #: characters; more, left out, would part the passage that they stand in
 
-Kind = Literal["paragraph", "list", "table", "fence", "quote", "other"]
+Kind = Literal["heading", "paragraph", "list", "table", "fence", "other"]
 
 
 class AsciiDocParser:
@@ -150,8 +89,8 @@ class AsciiDocParser:
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
         decoded = decode(data, source.file_path)
-        scanner = _Scanner(decoded.text).scan()
-        text = scanner.text
+        scanner = _Scanner(decoded.text)
+        text = scanner.scan()
         excluded = _excluded(text, scanner)
         title, in_text = title_of({}, scanner.headings, source.file_path)
         return new_document(
@@ -163,9 +102,9 @@ class AsciiDocParser:
             blocks=tuple(scanner.blocks),
             excluded=tuple(excluded),
             links=tuple(_links(text)),
-            tags=tags_of(scanner.attributes),
-            summary=summary_of(text, scanner.blocks, scanner.attributes, excluded),
-            last_modified=modified_of({"date": scanner.attributes.get("revdate", "")}, source),
+            tags=tags_of(scanner.values),
+            summary=summary_of(text, scanner.blocks, scanner.values, excluded),
+            last_modified=modified_of({"date": scanner.values.get("revdate", "")}, source),
             title_in_text=in_text,
         )
 
@@ -178,26 +117,24 @@ def blocks_of(text: str) -> list[Block]:
 class _Scanner:
     """Finds blocks in the raw lines; offsets and words are those of the lines with attributes' values.
 
-    So a value cannot make a title or an item of a line.
+    So a value, which has no line breaks, cannot make a title or an item of a line.
     """
 
     def __init__(self, text: str) -> None:
         self.blocks: list[Block] = []
         self.headings: list[Heading] = []
         self.excluded: list[Excluded] = []
-        self._lines = text.split("\n")
-        attributes = _Attributes(text)
-        self._shown, self.attributes = attributes.lines, attributes.values
-        self.text = "\n".join(self._shown)
-        self._is_described = False
+        self.values: dict[str, str] = {}
+        self._lines, self._shown = text.split("\n"), text.split("\n")
+        self._left = len(text) + _MAX_GROWTH
         self._starts = [0]
-        for line in self._shown:
-            self._starts.append(self._starts[-1] + len(line) + 1)
+        self._is_described = False
         self._kind: Kind | None = None
         self._first = self._last = 0
         self._delimiters: set[str] = set()  # that opened a block and haven't closed it
 
-    def scan(self) -> _Scanner:
+    def scan(self) -> str:
+        """Go through the lines; returns the text with attributes' values."""
         number = 0
         while number < len(self._lines):
             line = self._lines[number]
@@ -207,34 +144,37 @@ class _Scanner:
             else:
                 number = self._line(number, line)
         self._close()
-        return self
+        return "\n".join(self._shown)
 
     def _line(self, number: int, line: str) -> int:
+        """Take the line `number` and what belongs to it; returns the next line to look at."""
         if COMMENT_BLOCK.match(line):
             return self._hidden(number, self._closing(number, line), "comment")
-        if FENCE.match(line):
-            return self._delimited(number, "fence")
-        if TABLE.match(line):
-            return self._delimited(number, "table")
+        if FENCE.match(line) or TABLE.match(line):
+            return self._delimited(number, line)
         if DELIMITER.match(line):  # the blocks inside stand for themselves
             self._delimiters ^= {line.rstrip()}
             return self._hidden(number, number, "markup")
-        picture = _PICTURE.match(self._shown[number]) if line.startswith("image::") else None
-        if picture and any(map(str.isalpha, picture[picture.lastindex or 0])):
-            return self._pictured(number, *picture.span(picture.lastindex or 0))
-        if self._kind in (None, "paragraph") and (attribute := ATTRIBUTE.match(line)):
-            last = end_of_entry(self._lines, number)
-            if attribute.group(1) == "description" and attribute.group(2):
-                return self._description(number, last, attribute.start(2))
+        if self._kind in (None, "paragraph") and (entry := ATTRIBUTE.match(line)):
+            last = self._set(entry, number)
+            if entry.group(1) == "description" and entry.group(2):
+                return self._description(number, last, entry.start(2))
             return self._hidden(number, last, "markup")
-        repeated = line.strip() == "{description}" and self._is_described
-        if repeated or BLOCK_ATTRIBUTES.match(line) or _MACRO.match(line):
+        if BLOCK_ATTRIBUTES.match(line) or (line.strip() == "{description}" and self._is_described):
+            return self._hidden(number, number, "markup")
+        if line.startswith("= "):  # the entries below hold for the title too
+            below = number + 1
+            while below < len(self._lines) and self._lines[below].strip():
+                entry = ATTRIBUTE.match(self._lines[below])
+                below = 1 + (self._set(entry, below) if entry else below)
+        shown = self._shown[number] = self._resolved(line)
+        picture = _PICTURE.match(shown) if line.startswith("image::") else None
+        if picture and any(map(str.isalpha, picture[picture.lastindex or 0])):
+            return self._partly_hidden(number, number, *picture.span(picture.lastindex or 0))
+        if _MACRO.match(line):
             return self._hidden(number, number, "comment" if line.startswith("//") else "markup")
         if self._kind is None and (taken := self._title(number, line)):
             return taken
-        if line.strip() == "+" and self._kind == "list":
-            self._last = number
-            return number + 1
         kind: Kind = "list" if ITEM.match(line) else "paragraph"
         if self._kind is None or (kind == "list" and self._kind != "list"):
             self._close()
@@ -242,74 +182,110 @@ class _Scanner:
         self._last = number
         return number + 1
 
+    # -- attributes --------------------------------------------------------------------------------------------------
+
+    def _set(self, entry: re.Match[str], first: int) -> int:
+        """Take over an attribute's value; returns the last line of its entry."""
+        name, last = entry.group(1).lower(), end_of_entry(self._lines, first)
+        if "!" in name:
+            self.values.pop(name.strip("!"), None)
+            return last
+        lines = [entry.group(2) or "", *self._lines[first + 1 : last + 1]]
+        value = " ".join(line.removesuffix(" \\").removesuffix(" +").strip() for line in lines)
+        passed = PASSED.fullmatch(value)
+        if passed is None or "a" in passed.group(1):
+            value = self._resolved(value)
+            passed = PASSED.fullmatch(value)
+        self.values[name] = passed.group(2) if passed else value
+        return last
+
+    def _resolved(self, text: str, *, in_table: bool = False) -> str:
+        """A text with the values of the attributes that it refers to."""
+
+        def value_of(match: re.Match[str]) -> str:
+            name = (match.group(1) or "").lower()
+            value = self.values.get(name, _KNOWN.get(name)) if name else None
+            if value is None or len(value) - len(match.group()) > self._left:
+                return match.group()
+            self._left -= max(0, len(value) - len(match.group()))
+            return value.replace("|", "\\|") if in_table else value
+
+        return _REFERENCE.sub(value_of, text) if "{" in text else text
+
     def _description(self, number: int, last: int, place: int) -> int:
         """A paragraph of the attribute's value, which begins at `place`."""
-        self._close()
         self._is_described = True
-        line, end = self._starts[number], self._end(last)
-        value = self.text[line + place : end]
+        self._shown[number : last + 1] = map(self._resolved, self._lines[number : last + 1])
+        value = "\n".join(self._shown[number : last + 1])[place:]
         passed = PASSED.fullmatch(value)
         first, behind = passed.span(2) if passed else (0, len(value))
-        self.excluded.append(Excluded(line, line + place + first, "markup"))
-        if passed:
-            self.excluded.append(Excluded(line + place + behind, end, "markup"))
-        self.blocks.append(Block("paragraph", line, end))
-        return last + 1
+        return self._partly_hidden(number, last, place + first, place + behind)
+
+    # -- blocks ------------------------------------------------------------------------------------------------------
 
     def _title(self, number: int, line: str) -> int:
+        """The line behind a title, 0 where there is none."""
         if match := _TITLE.match(line):
             shown = _TITLE.match(self._shown[number])  # not where all that it says is an empty value
-            self._heading(len(match.group(1)), shown.group(2) if shown else "", number, number)
-            return number + 1
+            return self._heading(len(match.group(1)), shown.group(2) if shown else "", number, number)
         under = self._lines[number + 1] if number + 1 < len(self._lines) else ""
         if (rule := underline(line, under)) and under.rstrip() not in self._delimiters:
-            self._heading("=-~^+".index(rule.group(1)) + 1, self._shown[number], number, number + 1)
-            return number + 2
+            return self._heading("=-~^+".index(rule.group(1)) + 1, self._shown[number], number, number + 1)
         return 0
 
-    def _heading(self, level: int, words: str, first: int, last: int) -> None:
-        start = self._starts[first]
+    def _heading(self, level: int, words: str, first: int, last: int) -> int:
         words = _INLINE.sub(lambda match: match[match.lastindex] if match.lastindex else "", _UNSEEN.sub("", words))
-        self.headings.append(Heading(min(6, level), plain(words), first + 1, start))
-        self.blocks.append(Block("heading", start, self._end(last)))
+        self.headings.append(Heading(min(6, level), plain(words), first + 1, self._start(first)))
+        return self._add("heading", first, last)
 
     def _closing(self, number: int, line: str) -> int:
         """The line that closes the block opened at `number`; the last line where none does."""
-        mark = line.strip()
-        if mark.startswith("```"):
-            mark = "```"
+        mark = "```" if line.startswith("```") else line.strip()
         place = number + 1
         while place < len(self._lines) and self._lines[place].strip() != mark:
             place += 1
         return min(place, len(self._lines) - 1)
 
-    def _delimited(self, number: int, kind: Kind) -> int:
+    def _delimited(self, number: int, line: str) -> int:
         self._close()
-        last = self._closing(number, self._lines[number])
-        self.blocks.append(Block(kind, self._starts[number], self._end(last), self._end(number)))
-        return last + 1
+        last = self._closing(number, line)
+        if FENCE.match(line):
+            return self._add("fence", number, last, self._end(number))
+        for place in range(number + 1, last):
+            self._shown[place] = self._resolved(self._lines[place], in_table=True)
+        return self._add("table", number, last, self._end(number))
 
     def _hidden(self, first: int, last: int, reason: str) -> int:
         self._close()
-        self.blocks.append(Block("other", self._starts[first], self._end(last)))
-        self.excluded.append(Excluded(self._starts[first], self._end(last), reason))
-        return last + 1
+        self.excluded.append(Excluded(self._start(first), self._end(last), reason))
+        return self._add("other", first, last)
 
-    def _pictured(self, number: int, first: int, last: int) -> int:
-        """A line of which only what stands between two columns is seen."""
+    def _partly_hidden(self, first: int, last: int, begin: int, behind: int) -> int:
+        """A paragraph of which only what stands between two of its characters is seen."""
         self._close()
-        start, end = self._starts[number], self._end(number)
-        self.blocks.append(Block("paragraph", start, end))
-        self.excluded += [Excluded(start, start + first, "markup"), Excluded(start + last, end, "markup")]
-        return number + 1
+        start, end = self._start(first), self._end(last)
+        spans = ((start, start + begin), (start + behind, end))
+        self.excluded += [Excluded(*span, "markup") for span in spans if span[0] < span[1]]
+        return self._add("paragraph", first, last)
 
     def _close(self) -> None:
         if self._kind is not None:
-            self.blocks.append(Block(self._kind, self._starts[self._first], self._end(self._last)))
+            self._add(self._kind, self._first, self._last)
         self._kind = None
 
+    def _add(self, kind: Kind, first: int, last: int, header_end: int | None = None) -> int:
+        """Add a block; returns the line behind it."""
+        self.blocks.append(Block(kind, self._start(first), self._end(last), header_end))
+        return last + 1
+
+    def _start(self, number: int) -> int:
+        """The offset of a line, above which all values are put in."""
+        while len(self._starts) <= number:
+            self._starts.append(self._starts[-1] + len(self._shown[len(self._starts) - 1]) + 1)
+        return self._starts[number]
+
     def _end(self, number: int) -> int:
-        return self._starts[number] + len(self._shown[number])
+        return self._start(number) + len(self._shown[number])
 
 
 def _excluded(text: str, scanner: _Scanner) -> list[Excluded]:
@@ -318,12 +294,10 @@ def _excluded(text: str, scanner: _Scanner) -> list[Excluded]:
     taken = Intervals(sorted(code + [(span.start, span.end) for span in scanner.excluded]))
     found = list(scanner.excluded)
     for match in _INLINE.finditer(text):
-        if not match.lastindex or not match[match.lastindex].strip() or match.start() in taken:
-            continue
-        first, last = match.span(match.lastindex)
-        for start, end in ((match.start(), first), (last, match.end())):
-            if start < end <= start + _LONGEST_TARGET:
-                found.append(Excluded(start, end, "markup"))
+        words = match.lastindex or 0
+        if words and match[words].strip() and match.start() not in taken:
+            around = ((match.start(), match.start(words)), (match.end(words), match.end()))
+            found += [Excluded(*span, "markup") for span in around if 0 < span[1] - span[0] <= _LONGEST_TARGET]
     return sorted(found, key=lambda span: span.start)
 
 

@@ -119,11 +119,11 @@ class ZipPackage:
         return [(one.get("Id") or "", _kind(one), target) for one in root if (target := self._target(part, one))]
 
     def _target(self, part: str, relation: _Element) -> str:
-        """The name of the part that a relation of another leads to; empty where it is missing or lies outside."""
-        if relation.get("TargetMode") == "External":
-            return ""
+        """The name of the part that a relation of another leads to; empty where it is missing, outside or no XML."""
         info = self._infos.get(resolved_target(part, relation.get("Target") or "").lower())
-        return _plain(info.filename) if info else ""
+        if info is None or relation.get("TargetMode") == "External":
+            return ""
+        return _plain(info.filename) if info.filename.lower().endswith(_READ) else ""
 
     def rewritten(self, change: Callable[[str, bytes], bytes] | None = None) -> io.BytesIO:
         """The archive for a library that sets no limits: without pictures, in the transitional form, with the relations
