@@ -111,7 +111,9 @@ class AsciiDocParser:
 
 def blocks_of(text: str) -> list[Block]:
     """The blocks of a page in which attributes have their values already."""
-    return _Scanner(text).scan().blocks
+    scanner = _Scanner(text)
+    scanner.scan()
+    return scanner.blocks
 
 
 class _Scanner:
