@@ -26,6 +26,7 @@ from ..errors import CallerError, LibrarianError
 from ..models import (
     AnalyzedQuery,
     Answerable,
+    Chunk,
     Deadline,
     Filters,
     Fusion,
@@ -37,6 +38,7 @@ from ..models import (
     RetrieverStatus,
     SearchOutcome,
     Selection,
+    Snippet,
 )
 from ..schemas import DEFAULT_TOKENS
 from ..storage.base import Catalog, CatalogReader, Columns, KeywordIndex
@@ -74,7 +76,7 @@ from .retrievers import (
     since,
 )
 from .router import QueryRouter, Routing
-from .snippets import Excerpts, Snippets
+from .snippets import Excerpts
 from .spelling import QueryNormalizer, is_name
 from .suggestions import NO_CROSS_ENCODER, Suggestion
 
@@ -262,7 +264,6 @@ class HybridSearchEngine:
         self._versions = itertools.count(1)
         self._version = 0
         self.router = QueryRouter(analyzer, semantic=self._semantic.configured, routing=options.routing)
-        self._snippets = Snippets(analyzer, target=options.snippet_length, context_lines=options.context_lines)
         self._normalizer = QueryNormalizer(analyzer, lexical)
         self._missing_words = MissingWords(analyzer, lexical, self._normalizer)
         self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="retriever")
@@ -381,7 +382,7 @@ class HybridSearchEngine:
             replies = replies_to(page, found, columns, reader) if query.max_per_document == 1 else {}
             asked = {found.chunk_ids[one.place]: place for place, one in replies.items()}
             page = [[replies.get(group[0].place, group[0]), *group[1:]] for group in page]
-            cut = None if query.packed else self._snippets.answering(context.analyzed)
+            cut = None if query.packed else self._snippets(context)
             firsts = [group[0] for group in page]
             hits = pagination.hits(
                 firsts, found, reader, cut, lambda total: share * relevance(total), explain=query.explain
@@ -442,6 +443,12 @@ class HybridSearchEngine:
                 took_ms=(time.perf_counter() - started) * 1000,
             )
             return pagination.fitted(outcome)
+
+    def _snippets(self, context: SearchContext) -> Callable[[Chunk, str], Snippet]:
+        """What cuts snippets of chunks, each of a document in some language."""
+        target, lines = self._options.snippet_length, self._options.context_lines
+        excerpts = Excerpts(self._analyzer, context.analyzed)
+        return lambda chunk, language: excerpts.snippet(chunk, language, target, lines)
 
     def _packed(
         self,

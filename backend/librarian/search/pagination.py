@@ -254,7 +254,7 @@ def _shown(group: Group, excerpts: Excerpts, reader: CatalogReader, space: int) 
         all_there = all_there and around == (low, high)
     text, language = joined(chunks) if len(chunks) > 1 else chunk, document.document.language
     best = (chunk.start, chunk.end)
-    snippet, at, whole = excerpts.cut(text, best, language, space, limits, group.nearest, least=SENTENCE)
+    snippet, at, whole = excerpts.excerpt(text, best, language, space, limits, group.nearest, least=SENTENCE)
     low, high = section_at(limits, at)
     number = bisect_right(limits, at) - 1  # of headings above
     first_line = headings[number - 1].line if number else 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar, cast
 
@@ -25,38 +24,6 @@ def spelt(text: str) -> str:
     'Größe &amp; `&ouml;`, document, a/b'
     """
     return _SPELT.sub(_letter, text)
-
-
-def is_spelt(text: str, start: int, end: int) -> bool:
-    """Whether a part of a text holds what `spelt` may write in another way."""
-    named = text.find("&", start, end)
-    maybe = named >= 0 and text.find(";", named, end) >= 0
-    # most of what has a "<" is code: the search itself, which looks at every character, is spared it
-    maybe = maybe or text.find("<w", start, end) >= 0 or text.find("<W", start, end) >= 0
-    return maybe and _SPELT.search(text, start, end) is not None
-
-
-def spelt_with_places(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """What `spelt` makes of a text, and of each character from where to where it stood.
-
-    >>> spelt_with_places("a&shy;bc&auml;")
-    ('abcä', [(0, 1), (6, 7), (7, 8), (8, 14)])
-    """
-    found = list(_with_places(text))
-    return "".join([char for char, _ in found]), [place for _, place in found]
-
-
-def _with_places(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    reached = 0
-    for match in (*_SPELT.finditer(text), None):
-        first = match.start() if match else len(text)
-        yield from ((text[at], (at, at + 1)) for at in range(reached, first))
-        if match:
-            letter, reached = _letter(match), match.end()
-            if letter == match.group():
-                yield from ((text[at], (at, at + 1)) for at in range(*match.span()))
-            elif letter:
-                yield letter, match.span()
 
 
 def _letter(match: re.Match[str]) -> str:
