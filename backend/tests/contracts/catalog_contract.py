@@ -850,13 +850,6 @@ class CatalogContract:
             0,
         ]
 
-    def test_changelogs_are_known_by_their_names_while_they_are_there(self, catalog: Catalog) -> None:
-        stored = catalog.put([result(document(f"alpha/{name}")) for name in ("CHANGELOG.md", "api/routes.md")])
-        log, routes = (one.doc_id for one in stored)
-        assert catalog.columns().changelogs(np.array([routes, log])).tolist() == [log]
-        catalog.remove(["alpha/CHANGELOG.md"])
-        assert catalog.columns().changelogs(np.array([routes, log])).tolist() == []
-
     def test_links_from_given_documents_to_others_are_counted(self, catalog: Catalog) -> None:
         def page(name: str, *targets: str, **changes: object) -> ReadResult:
             links = tuple(Link("see", target, 0) for target in targets)
