@@ -11,7 +11,6 @@ many of the exact fifty nearest the graph finds, and what it takes to build and 
 from __future__ import annotations
 
 import argparse
-import re
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,14 +28,13 @@ from librarian.documents.dependencies import Dependencies
 from librarian.evaluation.evaluate import ndcg, recall
 from librarian.models import AnalyzedQuery, Candidate, Filters, Query
 from librarian.search import candidates, engine, ranking, retrievers
-from librarian.search.candidates import Candidates, RequiredIdentifiers
+from librarian.search.candidates import Candidates
 from librarian.search.engine import SearchOptions
 from librarian.search.ranker import GIVEN, LinearRanker
 from librarian.search.router import QueryRouter
 from librarian.search.spelling import QueryNormalizer
 from librarian.search.word_forms import WordForms
 from librarian.settings import Settings
-from librarian.storage import keyword_schema
 from librarian.storage.embedding_cache import SqliteEmbeddingCache
 from librarian.storage.keyword_index import TantivyIndex
 from librarian.storage.keyword_schema import FieldWeights
@@ -76,9 +74,7 @@ def _without_field(name: str) -> AbstractContextManager[object]:
 
 def _required(names: bool) -> AbstractContextManager[object]:
     """All identifiers of a question required in whatever it says, or none."""
-    return patch.object(
-        engine, "required_identifiers", lambda query, _: RequiredIdentifiers(query.identifiers if names else ())
-    )
+    return patch.object(engine, "required_identifiers", lambda query, _: query.identifiers if names else ())
 
 
 #: Each rule of reading a question, by what is measured without it.
@@ -86,13 +82,10 @@ RULES: dict[str, Callable[[], AbstractContextManager[object]]] = {
     "all rules": nullcontext,
     "words said twice count once": lambda: _without_field("repeated"),
     "other languages' stems count in full": lambda: _without_field("other_stems"),
-    "hyphenated words count as wholes in full": lambda: patch.object(keyword_schema, "_WHOLE", 1.0),
     "a minus always excludes": lambda: patch.object(QueryNormalizer, "_without_flags", lambda _, text, *rest: text),
     "quotes always demand": lambda: patch.multiple(retrievers, QUOTING_SENTENCE=10**6, QUOTING_PARAGRAPH=10**6),
-    "changelogs like other pages": lambda: patch.object(candidates, "asks_what_changed", lambda text: True),
     "identifiers come first in all sentences": lambda: _required(True),
     "identifiers never come first": lambda: _required(False),
-    "hyphenated words are identifiers in sentences": lambda: patch.object(candidates, "_HYPHENATED", re.compile("$.")),
     "sentences weighed as other questions": lambda: patch.object(candidates, "SENTENCE", range(0)),
     "misspelt words stay": lambda: patch.object(QueryNormalizer, "corrected", lambda _, query, *rest: (query.text, ())),
     "no other forms of words": lambda: patch.object(WordForms, "of", lambda *rest, **given: {}),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,6 @@ import numpy.typing as npt
 from ..models import AnalyzedQuery, Ids, Ranking, ScorePart
 from ..storage.base import Columns
 from ..text.analyzer import StandardAnalyzer
-from ..text.cross_references import asks_what_changed
 from .mail_query import named_senders
 
 Floats = npt.NDArray[np.float64]
@@ -24,35 +22,15 @@ SENTENCE = range(4, 11)
 NO_IDS, NO_SCORES = np.empty(0, dtype=np.int64), np.empty(0)
 OFF = Ranking("", (), (), (), "off", "not part of this mode")
 
-_HYPHENATED = re.compile(r"[a-z]+(?:-[a-z]+)+")  #: a name or English: the shape doesn't tell
 #: Content words beside the identifiers from which on a query is a sentence about them rather than a look-up.
 LOOK_UP = 3
-#: Documents on a page: a name in a sentence that more of them hold is their topic, and decides nothing.
-PAGE = 10
 
 
-class RequiredIdentifiers(NamedTuple):
-    """Identifiers that a hit must hold to come first."""
-
-    names: tuple[str, ...] = ()
-    rare: bool = False  #: only where at most `PAGE` documents hold one
-
-
-def required_identifiers(query: AnalyzedQuery, analyzer: StandardAnalyzer) -> RequiredIdentifiers:
-    """The query's identifiers that a hit must hold to come first: all, or in a sentence those that are quoted or set as
-    code; where none is, those shaped like code if few documents hold them."""
-    text = query.text
-    names = query.identifiers
-    if not names:
-        return RequiredIdentifiers()
+def required_identifiers(query: AnalyzedQuery, analyzer: StandardAnalyzer) -> tuple[str, ...]:
+    """The query's identifiers, where it hardly says anything else: hits that hold one come first."""
     every = "|".join(map(re.escape, sorted(query.identifiers, key=len, reverse=True)))
-    rest = re.sub(every, " ", query.wanted or text, flags=re.IGNORECASE)
-    if len(set(analyzer.tokens(rest, query.language))) < LOOK_UP:
-        return RequiredIdentifiers(names)
-    marked = tuple(name for name in names if re.search(rf"[`'\"“‘«]{re.escape(name)}(?!\w)", text, re.IGNORECASE))
-    if marked:
-        return RequiredIdentifiers(marked)
-    return RequiredIdentifiers(tuple(name for name in names if not _HYPHENATED.fullmatch(name)), rare=True)
+    rest = re.sub(every, " ", query.wanted or query.text, flags=re.IGNORECASE) if every else ""
+    return query.identifiers if len(set(analyzer.tokens(rest, query.language))) < LOOK_UP else ()
 
 
 def nan_to_zero(scores: Floats) -> Floats:
@@ -118,8 +96,6 @@ class Candidates:
     chunks: ChunkTable
     asks_identifier: bool = False  #: some identifier is required
     unsupported_language: bool = False  #: the embedding model wasn't trained on the query's language
-    #: Candidate documents that are changelogs; none where the query asks for changes.
-    changelogs: Ids = field(default_factory=NO_IDS.copy)
     by_named_sender: Ids = field(default_factory=NO_IDS.copy)  #: candidate mails whose sender the query names
     #: How many candidate documents with words of the query link to each row's document; empty where nothing reads it.
     in_links: Ids = field(default_factory=NO_IDS.copy)
@@ -178,12 +154,10 @@ def surveyed(candidates: Candidates, query: AnalyzedQuery, columns: Columns, *, 
     several: Sequence[bool] | Mask = ()
     if len(query.terms) in SENTENCE and len(docs):
         several = columns.chunk_counts(np.unique(docs)) > 1
-    changelogs = columns.changelogs(docs)
     return replace(
         candidates,
         in_links=columns.in_links(docs, docs[nan_to_zero(chunks.bm25) > 0]),
         unsupported_language=not supported,
-        changelogs=NO_IDS if len(changelogs) and asks_what_changed(query.text) else changelogs,
         by_named_sender=docs[[sender in named for sender in senders]] if named else NO_IDS,
         sentence=float(np.mean(several)) if len(several) else 0.0,
     )

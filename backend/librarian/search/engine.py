@@ -47,19 +47,7 @@ from ..text.cross_references import key_of, names_asked
 from ..vector_stores.base import VectorStore
 from ..vector_stores.exact import ExactStore
 from . import pagination, ranking, suggestions
-from .candidates import (
-    NO_IDS,
-    NO_SCORES,
-    OFF,
-    PAGE,
-    Candidates,
-    Floats,
-    RequiredIdentifiers,
-    joined,
-    nan_to_zero,
-    required_identifiers,
-    surveyed,
-)
+from .candidates import NO_IDS, NO_SCORES, OFF, Candidates, Floats, joined, nan_to_zero, required_identifiers, surveyed
 from .missing_words import Missing, MissingWords
 from .query_expansion import REWRITTEN, QueryExpansion, QueryForm, answer_from_template, described, why_no_answer
 from .ranker import GIVEN, LinearRanker, shipped
@@ -663,17 +651,13 @@ class HybridSearchEngine:
         if len(context.named):
             holds = np.isin(chunks.doc_ids, context.columns.doc_of(context.named))
             candidates = replace(candidates, chunks=replace(chunks, holds_identifier=holds), asks_identifier=True)
-        elif both and not candidates.asks_identifier and len(query.wanted.split()) == 1:
-            holds = chunks.bm25 > 0  # a single word that few documents hold is as telling as an identifier
-            if 0 < len(np.unique(chunks.doc_ids[holds])) <= PAGE:
-                candidates = replace(candidates, chunks=replace(chunks, holds_identifier=holds), asks_identifier=True)
         demanding = context.mode != "semantic" and (query.excluded or query.excluded_phrases or query.phrases)
         return self._without_excluded(context, candidates) if demanding else candidates
 
     def _with_words(self, context: SearchContext, candidates: Candidates, *, both: bool) -> Candidates:
         """With what the keyword index says of the candidates; a retriever alone knows what its own order needs."""
         query, chunks = context.analyzed, candidates.chunks
-        names, rare = required_identifiers(query, self._analyzer) if query.identifiers else RequiredIdentifiers()
+        names = required_identifiers(query, self._analyzer)
         if not len(chunks) or not (names or both):
             return candidates
         try:
@@ -687,9 +671,8 @@ class HybridSearchEngine:
             if names:
                 asked = replace(query, terms=(), phrases=(), identifiers=names)
                 holds = self._lexical.features(asked, chunks.chunk_ids, ("identifiers",))["identifiers"] > 0
-                if not rare or len(np.unique(chunks.doc_ids[holds])) <= PAGE:
-                    chunks = replace(chunks, holds_identifier=holds)
-                    candidates = replace(candidates, asks_identifier=True)
+                chunks = replace(chunks, holds_identifier=holds)
+                candidates = replace(candidates, asks_identifier=True)
         except Exception as error:
             self._keyword_failed(context, error)
         return replace(candidates, chunks=chunks)

@@ -34,22 +34,21 @@ SCALED = {
 
 #: Points that aren't learned. `in_links`: of n other candidates with words of the query linking here, n / (n + 2).
 #: `evidence`: the query's best cosine, the same for every candidate, so that sums of different queries compare.
-#: `changelog` and `other_sender`, a mail by somebody else than the query names, take points.
-GIVEN: Mapping[str, float] = {"in_links": 1.0, "changelog": -2.0, "other_sender": -3.0, "evidence": 10.0}
+#: `other_sender`, a mail by somebody else than the query names, takes points.
+GIVEN: Mapping[str, float] = {"in_links": 1.5, "other_sender": -3.0, "evidence": 10.0}
 
 #: All features, in the order in which score parts are listed.
-NAMES = ("keyword_further", "semantic_further", *SCALED, *GIVEN)
+NAMES = ("keyword_further", *SCALED, *GIVEN)
 
 #: Features that the model's cosines make; of these a model brings this share where it wasn't trained on the query's
 #: language, since it finds texts in such a language all alike.
-OF_COSINES = ("semantic_further", "semantic_scaled", "hyde_scaled", "both_scaled")
+OF_COSINES = ("semantic_scaled", "hyde_scaled", "both_scaled")
 UNSUPPORTED_LANGUAGE = 0.25
 
 #: What the best chunk's words keep of their weight in a question in a sentence (`candidates.SENTENCE`) asked of
 #: documents of several chunks: titles that share its words come first too easily. The other scaled features grow by
-#: what it loses, and what further chunks add in meaning brings points.
+#: what it loses.
 IN_SENTENCES = 0.2
-FURTHER_IN_SENTENCES = 1.0
 TEXT_IN_SENTENCES = 0.75  #: there, the share of a chunk's words that counts by the text alone, without headings
 
 #: Points of a chunk's words and of its cosine: within a page words tell chunks apart better (`benchmarks/sections.py`).
@@ -121,8 +120,6 @@ def document_features(candidates: Candidates) -> DocumentFeatures:
         in_links = np.zeros(len(docs))
         in_links[owner] = candidates.in_links
         values["in_links"] = in_links / (in_links + _HALF)
-    if len(candidates.changelogs):
-        values["changelog"] = np.isin(docs, candidates.changelogs).astype(np.float64)
     if len(candidates.by_named_sender):
         values["other_sender"] = (~np.isin(docs, candidates.by_named_sender)).astype(np.float64)
     nearest = candidates.best_cosine
@@ -219,7 +216,7 @@ def in_sentences(weights: dict[str, float], share: float) -> dict[str, float]:
 
     >>> found = in_sentences({"keyword_scaled": 5.0, "semantic_scaled": 5.0}, 0.5)
     >>> {name: round(weight, 3) for name, weight in found.items()}
-    {'keyword_scaled': 3.75, 'semantic_scaled': 6.25, 'semantic_further': 0.5}
+    {'keyword_scaled': 3.75, 'semantic_scaled': 6.25}
     """
     if not share:
         return weights  # not changed by rounding
@@ -229,8 +226,7 @@ def in_sentences(weights: dict[str, float], share: float) -> dict[str, float]:
         scaled["keyword_scaled"] *= 1 - share * (1 - IN_SENTENCES)
     left = math.fsum(scaled.values())
     scaled = {name: weight * usual / left for name, weight in scaled.items()} if left else scaled
-    further = weights.get("semantic_further", 0.0) + share * FURTHER_IN_SENTENCES
-    return {**weights, **scaled, "semantic_further": further}
+    return {**weights, **scaled}
 
 
 @cache

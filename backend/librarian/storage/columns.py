@@ -21,7 +21,6 @@ import numpy.typing as npt
 from ..errors import CallerError
 from ..models import Count, FileCounts, Filters, Ids, Kind, Selection
 from ..text.characters import caseless, unaccented
-from ..text.cross_references import is_changelog
 from .database import LruCache
 from .rows import FIRST, KEYS, LAST, NO_DATE, micros
 
@@ -132,7 +131,6 @@ class Arrays:
     group: Ids  #: document id, or one negative number for all mails of a thread
     same: Ids  #: document id, or one negative number for all copies of a mail
     modified: Ids  #: µs since 1970, `NO_DATE` where unknown
-    changelog: Mask
     codes: dict[str, Codes]
     tagged: Codes
     names: Ids
@@ -263,10 +261,6 @@ class Columns:
     def _has_copies(self) -> Mask:
         _, number, count = np.unique(self.arrays.same, return_inverse=True, return_counts=True)
         return np.asarray(count[number] > 1) & (self.arrays.same < 0)
-
-    def changelogs(self, doc_ids: Ids) -> Ids:
-        """Those of these documents that are changelogs by their names, in their order."""
-        return doc_ids[self.arrays.changelog[doc_ids]]
 
     def senders(self, doc_ids: Ids) -> list[str]:
         """Each mail's sender in its `unaccented` form; empty for documents."""
@@ -502,7 +496,6 @@ def columns_of(
         group=np.zeros(1, dtype=np.int64),
         same=np.zeros(1, dtype=np.int64),
         modified=np.full(1, NO_DATE, dtype=np.int64),
-        changelog=np.zeros(1, dtype=np.bool_),
         codes={name: np.full(1, -1, dtype=np.int32) for name in CODED},
         tagged=np.empty((0, 2), dtype=np.int32),
         names=np.empty(0, dtype=np.int64),
@@ -538,7 +531,6 @@ def _filled(
     copy.doc_of[chunk_rows[:, 0]], copy.text[chunk_rows[:, 0]] = chunk_rows[:, 1], chunk_rows[:, 2]
     copy.group[doc_ids] = copy.same[doc_ids] = doc_ids
     copy.modified[doc_ids] = np.array([row[1] for row in documents], dtype=np.int64)
-    copy.changelog[doc_ids] = np.array([is_changelog(row[2]) for row in documents], dtype=np.bool_)
     for place, name in enumerate(CODED, start=4):
         code = copy.vocabularies[name].code
         copy.codes[name][doc_ids] = np.array([code(row[place]) for row in documents], dtype=np.int32)
@@ -559,7 +551,6 @@ def _copies_of(base: Arrays, *, chunks: int, documents: int) -> Arrays:
         group=_longer(base.group, documents, 0),
         same=_longer(base.same, documents, 0),
         modified=_longer(base.modified, documents, NO_DATE),
-        changelog=_longer(base.changelog, documents, 0),
         codes={name: _longer(column, documents, -1) for name, column in base.codes.items()},
         mails=dict(base.mails),
         paths=base.paths + [""] * more,
@@ -574,7 +565,7 @@ def _without(copy: Arrays, doc_ids: Ids) -> Arrays:
     dropped[doc_ids] = True
     deleted = dropped[copy.doc_of]
     copy.doc_of[deleted], copy.text[deleted] = 0, 0
-    copy.group[known], copy.same[known], copy.modified[known], copy.changelog[known] = 0, 0, NO_DATE, False
+    copy.group[known], copy.same[known], copy.modified[known] = 0, 0, NO_DATE
     for column in copy.codes.values():
         column[known] = -1
     for doc_id in doc_ids.tolist():

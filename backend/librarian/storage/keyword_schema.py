@@ -203,12 +203,9 @@ MUST, SHOULD, MUST_NOT = tantivy.Occur.Must, tantivy.Occur.Should, tantivy.Occur
 _FEW = 400
 
 
-#: What the whole of a hyphenated word counts beside its parts: in full, the rare whole would outweigh the rest.
-_WHOLE = 0.1
 #: What a term counts that only another language's stemmer makes of the question's word: such stems are rare there.
 _OTHER_STEM = 0.5
 _OTHER_FORM = 0.2  #: what a form of a word counts: five of them less than the word itself
-_HYPHENATED = re.compile("[a-z]+(?:-[a-z]+)+")
 
 
 class QueryBuilder:
@@ -221,13 +218,11 @@ class QueryBuilder:
     def shares(self, query: AnalyzedQuery) -> dict[str, float]:
         """Each of the terms of text fields with what it counts beside others: how often the question says it.
 
-        Of a hyphenated word the parts count and the whole hardly does (`_WHOLE`); an identifier has a field of its own.
-        A stem of another language than the question's counts less (`_OTHER_STEM`).
+        A stem of another language than the question's counts less (`_OTHER_STEM`), and so does another form of a word.
         """
         times, found = dict(query.repeated), {}
         for term in query.terms or [term for phrase in query.phrases for term in phrase]:
-            share = _WHOLE if "-" in term and _HYPHENATED.fullmatch(term) else 1.0
-            share *= _OTHER_STEM if term in query.other_stems else _OTHER_FORM if term in query.other_forms else 1.0
+            share = _OTHER_STEM if term in query.other_stems else _OTHER_FORM if term in query.other_forms else 1.0
             found[term] = share * times.get(term, 1)
         return found
 

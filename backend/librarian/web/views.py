@@ -61,14 +61,12 @@ KEYS: Final = (
 _SOURCES: Final = {
     "keyword": "words", "keyword_further": "words in other passages of the page",
     "keyword_scaled": "words, compared with other results", "semantic": "meaning",
-    "semantic_further": "meaning of other passages of the page",
     "semantic_scaled": "meaning, compared with other results", "identifier": "exact name",
     "first stage": "relevance before the second reading", "rerank": "second reading",
     "body_scaled": "text, compared with other results", "both_scaled": "words and meaning, compared with other results",
     "hyde": "imagined answer", "hyde_scaled": "imagined answer, compared with other results", "date": "date",
     "passage": "rank within its page", "evidence": "strength of the best matches",
-    "in_links": "links from pages on the topic", "changelog": "a list of changes, which wasn’t asked for",
-    "other_sender": "mail of somebody else",
+    "in_links": "links from pages on the topic", "other_sender": "mail of somebody else",
 }  # fmt: skip
 
 

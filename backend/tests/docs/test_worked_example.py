@@ -21,7 +21,6 @@ from librarian.search.ranker import GIVEN, READ, shipped
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "librarian" / "explanation" / "ranking.md"
 MEANINGS = {
     "keyword_further": "its further passages by words",
-    "semantic_further": "its further passages by meaning",
     "keyword_scaled": "words, beside the other candidates",
     "semantic_scaled": "meaning, beside the other candidates",
     "body_scaled": "words in the running text, beside the others",

@@ -100,8 +100,7 @@ def test_scaled_features_run_from_the_worst_candidate_to_the_best(drawn: Drawn) 
             few = max(0.0, 1 - (len(pairs) - 1) / 20)
             low = worst - few * (worst - floor)
             assert lowest == pytest.approx((worst - low) / (best - low) if best > low else 1.0)
-    found = replace(found, values={**found.values, "changelog": np.ones(len(found))})
-    weights = {**shipped().weights, "evidence": GIVEN["evidence"], "changelog": GIVEN["changelog"]}
+    weights = {**shipped().weights, "evidence": GIVEN["evidence"]}
     for row in range(len(found)):
         expected = sum(weight * found.values[name][row] for name, weight in weights.items())
         assert score(shipped().parts(found, row)) == pytest.approx(expected)

@@ -152,7 +152,7 @@ def test_the_page_that_answers_is_among_the_first(
     rank = rank_of(asked(engine, question.query, "hybrid"), question.target)
     assert rank is not None
     assert rank <= 5
-    if question.query in required_identifiers(library.analyzer.query(question.query), library.analyzer).names:
+    if question.query in required_identifiers(library.analyzer.query(question.query), library.analyzer):
         assert rank == 1
 
 

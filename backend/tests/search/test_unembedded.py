@@ -57,7 +57,7 @@ def test_a_document_without_a_vector_has_no_semantic_points(shelve: Callable[...
     hits = engine.search(Query(QUESTION, mode="hybrid", max_results=20)).hits
     (found,) = [hit for hit in hits if hit.candidate.doc_id == best.doc_id]
     assert found.candidate.semantic_score is None
-    assert not sources(found) & {"semantic", "semantic_scaled", "semantic_further"}
+    assert not sources(found) & {"semantic", "semantic_scaled"}
     assert "keyword_scaled" in sources(found)
 
 

@@ -338,16 +338,6 @@ def test_scores_by_the_text_alone_are_those_of_given_chunks(
     index.close()
 
 
-def test_the_whole_of_a_hyphenated_word_counts_little_beside_its_parts() -> None:
-    apart = KeywordEntry("boundary layer separation", "", "", "", "")
-    whole = KeywordEntry("boundary-layer boundary layer", "", "", "", "boundary-layer")
-    index = made_of([apart, whole, *(KeywordEntry("wing of a plane", "", "", "", "") for _ in range(8))])
-    query = asked("boundary-layer", "boundary", "layer", "separation", identifiers=["boundary-layer"])
-    assert index.search(query, EVERYTHING, 9).ids == (0, 1)
-    # and no more than that: of two texts with the parts the one that writes them so comes first
-    assert index.search(asked("boundary-layer", "boundary", "layer"), EVERYTHING, 9).ids == (1, 0)
-
-
 def test_a_borrowed_word_in_another_language_s_page_does_not_outrank_the_asker_s_own() -> None:
     english = ("the ready service", *repeat("a ready pod", 8), *repeat("each request", 8))
     texts = [*((text, "en") for text in english), ("ist der Dienst ready, kommen Requests", "de")]
