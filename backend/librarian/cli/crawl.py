@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +13,7 @@ from .application import KEEP, Target, app
 from .output import Page, ProgressLine, write_json
 
 if TYPE_CHECKING:
-    from ..crawling.crawler import CrawlOptions, CrawlProgress
+    from ..crawling.crawler import CrawlOptions, CrawlReport
     from ..settings import Settings
 
 EVERY_S = 5.0  #: between two lines of progress where there is no terminal
@@ -30,10 +30,6 @@ def crawl(
     refresh: Annotated[bool, typer.Option("--refresh", help="Fetch what has changed since the last crawl.")] = False,
     remove: Annotated[bool, typer.Option("--remove", help="Delete the project's pages and its state.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and write nothing.")] = False,
-    group_by: Annotated[
-        Literal["navigation"] | None,
-        typer.Option(metavar="navigation", help="Also write an overview of each group of the navigation."),
-    ] = None,
     allow_private: Annotated[bool, typer.Option("--allow-private", help="Allow addresses that aren't public.")] = False,
     rate: Annotated[float, typer.Option(min=0, help="Maximum requests per second; 0: no limit.")] = 5.0,
     max_pages: Annotated[int, typer.Option(min=1, help="Maximum pages of the project.")] = 5_000,
@@ -70,7 +66,6 @@ def crawl(
         per_second=rate,
         timeout_s=timeout,
         most_pages=max_pages,
-        group_by=group_by or "",
         summarize=None if dry_run else summarizer_of(settings),
     )
     answers = [_one(url or "", name, settings, options, target, dry_run, len(names) == 1) for name in names]
@@ -90,17 +85,17 @@ def _one(
     """Crawl or plan one project. One of several (not `alone`) whose site doesn't answer doesn't stop the others."""
     from ..crawling.crawler import Crawler
 
-    def show(progress: CrawlProgress) -> None:
+    def show(report: CrawlReport, queued: int) -> None:
         text = (
-            f"{project}: {counted(progress.done, 'page')}, {progress.queued} to go, {progress.bytes / 1e6:.1f} MB, "
-            f"{counted(progress.errors, 'error')}"
+            f"{project}: {counted(report.done, 'page')}, {queued} to go, {report.bytes / 1e6:.1f} MB, "
+            f"{counted(len(report.errors), 'error')}"
         )
-        line.show(progress.done / max(progress.done + progress.queued, 1), text, int(time.monotonic() / EVERY_S))
+        line.show(report.done / max(report.done + queued, 1), text, int(time.monotonic() / EVERY_S))
 
     with ProgressLine(quiet=target.as_json) as line:
         crawler = Crawler(url, project, settings.docs.root_path, settings.index.path, options, on_progress=show)
         try:
-            return asdict(crawler.plan() if dry_run else crawler.run())
+            return crawler.plan() if dry_run else asdict(crawler.run())
         except Unavailable as error:
             if alone or dry_run:
                 raise
@@ -120,8 +115,6 @@ def _show(page: Page, answer: dict[str, Any]) -> None:
         page.line(f"{answer['summarized']} summaries by the language model", indent=2)
     if answer["summary_error"]:
         page.line(("pages summarised in their own words: ", "yellow"), answer["summary_error"], indent=2)
-    if answer["overviews"]:
-        page.line(f"{counted(answer['overviews'], 'overview')} of groups", indent=2)
     _list(page, "empty without JavaScript", answer["javascript"])
     _list(page, "can't be read", [f"{error['url']}: {error['reason']}" for error in answer["errors"]])
     for reason, count in answer["skipped"].items():
@@ -142,6 +135,6 @@ def _show_plan(page: Page, answer: dict[str, Any]) -> None:
     sources = ", ".join(f"{count} from {source}" for source, count in answer["by_source"].items())
     page.line(f"{sources}; {answer['seconds']:.0f} s at a pause of {answer['delay_s']:g} s", indent=2)
     for category, count in answer["categories"].items():
-        page.line(f"{answer['folder']}/{category}: {count}", indent=2)
+        page.line(f"{answer['project']}/{category}: {count}", indent=2)
     for reason, count in answer["skipped"].items():
         page.line(f"{count} left out: {reason}", indent=2)

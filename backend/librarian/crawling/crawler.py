@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any
 from urllib.parse import urlsplit
 
 from protego import Protego
@@ -47,7 +47,6 @@ class CrawlOptions:
     most_pages: int = 5_000
     most_depth: int = 15  #: links from the first page; lists of pages count as one
     most_queries: int = 5  #: addresses that differ only behind the question mark
-    group_by: Literal["", "navigation"] = ""
     save_every: int = 20  #: pages between two saves of the state
     summarize: Summarize | None = None
 
@@ -58,14 +57,12 @@ class CrawlReport:
 
     project: str
     root_url: str
-    folder: str
     resumed: bool = False
     added: int = 0
     changed: int = 0
     unchanged: int = 0
     removed: int = 0
     duplicates: int = 0
-    overviews: int = 0
     summarized: int = 0  #: pages whose summary a language model wrote
     summary_error: str = ""  #: why it didn't write the others
     pages: int = 0  #: of the project that have a file now
@@ -77,39 +74,18 @@ class CrawlReport:
     skipped: dict[str, int] = field(default_factory=dict)
     examples: dict[str, str] = field(default_factory=dict)  #: for each reason in `skipped` one address
 
+    @property
+    def done(self) -> int:
+        """Pages that were looked at."""
+        return self.added + self.changed + self.unchanged + self.duplicates + len(self.errors)
+
     def skip(self, url: str, reason: str) -> None:
         """One more address left out."""
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
         self.examples.setdefault(reason, url)
 
 
-@dataclass(frozen=True, slots=True)
-class CrawlPlan:
-    """What a crawl would begin with: addresses known before any page but the first is read."""
-
-    project: str
-    root_url: str
-    folder: str
-    pages: list[str]
-    by_source: dict[str, int]
-    categories: dict[str, int]
-    skipped: dict[str, int]
-    delay_s: float
-    seconds: float  #: for these pages at that delay; links inside them come on top
-
-
-@dataclass(frozen=True, slots=True)
-class CrawlProgress:
-    """How far a crawl is."""
-
-    done: int
-    queued: int
-    bytes: int
-    errors: int
-    url: str
-
-
-OnProgress = Callable[[CrawlProgress], None]
+OnProgress = Callable[[CrawlReport, int], None]  #: with the number of addresses in the queue
 
 
 class Frontier:
@@ -133,7 +109,7 @@ class Frontier:
         self.robots = site_maps.parse_robots("")
         self.scope = urls.Scope.of(state.root_url)
 
-    def open(self) -> WebPage:
+    def open(self) -> None:
         """Read robots.txt, the first page (whose redirects decide what the site is) and the lists of pages.
 
         Raises `Unavailable` where there is no first page, or no way to know whether it may be fetched.
@@ -157,9 +133,7 @@ class Frontier:
         self._read_sitemaps(deque([*self.robots.sitemaps, *(f"{folder}sitemap.xml" for folder in folders)]))
         for folder in folders:
             self._read_llms(f"{self.scope.origin}{folder}llms.txt")
-        page = as_page(fetched)
-        self.take_links(page, 0)
-        return page
+        self.take_links(as_page(fetched), 0)
 
     @property
     def delay_s(self) -> float:
@@ -248,10 +222,6 @@ class Frontier:
         for url in page.links if page.follow else ():
             self.add(url, depth + 1, "navigation" if url in page.navigation else "links")
 
-    def is_named(self, url: str) -> bool:
-        """Whether the site's navigation holds the address."""
-        return urls.page_key(url) in self._state.categories
-
     def category(self, url: str) -> list[str]:
         """The page's groups in the navigation, else the folder it lies in."""
         if named := self._state.categories.get(urls.page_key(url)):
@@ -279,7 +249,7 @@ class Crawler:
         self._on_progress = on_progress
         self._began = time.monotonic()
         self._state = self._load_state(url)
-        self._report = CrawlReport(project, self._state.root_url, project)
+        self._report = CrawlReport(project, self._state.root_url)
         self._failed_summaries = 0  # in a row
         self._waiting: list[str] = []  # pages being visited, each for the sake of the one before
         self._keys: dict[str, str] = {}  # page key → the address that has the file
@@ -305,28 +275,26 @@ class Crawler:
             raise CallerError(
                 f"{self._project!r} is the project of {state.root_url}.", hint="Choose another --project for this site."
             )
-        state.group_by = self._options.group_by or state.group_by
         return state
 
-    def plan(self) -> CrawlPlan:
-        """What would be fetched first. Reads the site's lists and its first page; writes nothing."""
+    def plan(self) -> dict[str, Any]:
+        """What would be fetched first, and the seconds for that. Reads the site's lists and its first page only."""
         try:
-            self._open()
+            self._frontier.open()
             pages = [url for url, _ in self._frontier.queue]
             pause = 1 / self._options.per_second if self._options.per_second else 0.0
             delay = max(pause, self._frontier.delay_s)
             categories = Counter(" / ".join(self._frontier.category(url)) or "general" for url in pages)
-            return CrawlPlan(
-                project=self._project,
-                root_url=self._state.root_url,
-                folder=self._project,
-                pages=pages,
-                by_source=dict(self._frontier.sources),
-                categories=dict(sorted(categories.items())),
-                skipped=self._report.skipped,
-                delay_s=delay,
-                seconds=round(delay * len(pages), 1),
-            )
+            return {
+                "project": self._project,
+                "root_url": self._state.root_url,
+                "pages": pages,
+                "by_source": dict(self._frontier.sources),
+                "categories": dict(sorted(categories.items())),
+                "skipped": self._report.skipped,
+                "delay_s": delay,
+                "seconds": round(delay * len(pages), 1),
+            }
         finally:
             self._fetcher.close()
 
@@ -336,7 +304,8 @@ class Crawler:
         claim_index(self._state_path.parent.parent)  # before pages are fetched that couldn't be recorded
         try:
             report.resumed = not state.finished and bool(state.records)
-            self._open()
+            self._frontier.open()
+            report.root_url = state.root_url
             if state.finished:
                 self._refuse_a_dead_end()
                 state.round, state.finished, state.queue = state.round + 1, False, []
@@ -356,18 +325,15 @@ class Crawler:
                 visited += 1
                 if visited % options.save_every == 0:
                     self._save()
+                report.bytes = self._fetcher.bytes_read
                 if self._on_progress is not None:
-                    errors = len(report.errors)
-                    done = report.added + report.changed + report.unchanged + report.duplicates + errors
-                    self._on_progress(CrawlProgress(done, len(queue), self._fetcher.bytes_read, errors, url))
+                    self._on_progress(report, len(queue))
             state.finished, state.writer = True, WRITER
-            if state.group_by == "navigation":
-                report.overviews = digest.write_overviews(self._root, state)
             return report
         finally:
             self._save()
             self._fetcher.close()
-            report.requests, report.bytes = self._fetcher.requests, self._fetcher.bytes_read
+            report.requests = self._fetcher.requests
             report.took_s = round(time.monotonic() - self._began, 2)
 
     def unreached(self, reason: str) -> CrawlReport:
@@ -375,10 +341,6 @@ class Crawler:
         self._report.pages = sum(bool(record.file) for record in self._state.records.values())
         self._report.errors = [{"url": self._state.root_url, "reason": reason}]
         return self._report
-
-    def _open(self) -> None:
-        self._frontier.open()
-        self._report.root_url = self._state.root_url
 
     def _save(self) -> None:
         if self._state.records:  # where nothing was reached, another address may be tried
@@ -521,7 +483,8 @@ class Crawler:
             other = self._texts.get(text_hash, url)
         if other == url or records[other].round != round_:
             return None
-        if self._frontier.is_named(url) and not self._frontier.is_named(other):
+        named, other_named = (urls.page_key(one) in self._state.categories for one in (url, other))
+        if named and not other_named:
             self._set(other, Record(duplicate_of=url))  # the site's own navigation says which of the two is the page
             return None
         return other

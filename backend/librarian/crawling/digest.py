@@ -1,21 +1,17 @@
-"""What a page is about, without a language model: its keywords, and overviews of groups of pages."""
+"""What a page is about, without a language model: its keywords and a summary."""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections import Counter
-from pathlib import Path
 
 from ..models import Document, SourceFile
 from ..parsing.metadata import cut_at_sentence
 from ..parsing.plain_text import plain
 from ..parsing.reader import PARSERS
 from ..text.stop_words import raw_stop_words
-from . import pages
-from .pages import CrawlState, Record
 
-OVERVIEW = "overview-of-this-section.md"
 _MORE = """
 back default either example examples false first following get like make many much name need needs new next none note
 null second see set show since take true two type use used user uses using value values want way well yes
@@ -66,40 +62,3 @@ def summary(document: Document, description: str = "") -> str:
         if len(chosen) < 3 and sum(len(sentences[one]) + 1 for one in (*chosen, place)) <= SUMMARY + 1:
             chosen.append(place)
     return " ".join(sentences[place] for place in sorted(chosen)) or document.summary or description
-
-
-def write_overviews(root: Path, state: CrawlState) -> int:
-    """Write an overview of each group of pages, remove those of groups that are gone; returns how many there are."""
-    groups: dict[str, list[tuple[str, Record]]] = {}
-    for url, record in state.records.items():
-        if record.file and record.category:
-            groups.setdefault(record.category[0], []).append((url, record))
-    written = []
-    for name, group in groups.items():
-        file = f"{state.project}/{pages.folder_name(name)}/{OVERVIEW}"
-        path = root / file
-        if path.is_file() and not pages.source_of(path):
-            continue  # somebody else's
-        text = _overview(name, group)
-        if not path.is_file() or path.read_text("utf-8") != text:
-            pages.write(root, file, text)
-        written.append(file)
-    for file in set(state.overviews) - set(written):
-        pages.remove(root, file)
-    state.overviews = written
-    return len(written)
-
-
-def _overview(name: str, group: list[tuple[str, Record]]) -> str:
-    counted = Counter(word for _, record in group for word in record.keywords)
-    fields = {
-        "title": f"{name}: overview",
-        "source_urls": [url for url, _ in group],
-        "category": name,
-        "keywords": [word for word, _ in counted.most_common(10)],
-        "summary": f"{name}: " + "; ".join(record.title for _, record in group)[:280],
-    }
-    parts = [f"# {name}: overview"]
-    for url, record in group:
-        parts += [f"## {record.title}", *([record.summary] if record.summary else []), f"Source: <{url}>"]
-    return pages.rendered("\n\n".join(parts), fields)

@@ -109,7 +109,7 @@ def remove(root: Path, file_path: str) -> bool:
 
 
 def source_of(path: Path) -> str:
-    """The address that a crawl made a page or an overview from, the first of several; empty for other files."""
+    """The address that a crawl made a page from; empty for other files."""
     try:
         if not path.is_file():
             return ""
@@ -117,7 +117,7 @@ def source_of(path: Path) -> str:
             head = file.read(16_000)
     except (OSError, ValueError):
         return ""
-    found = re.search(r'^source_urls?: \[?"([^"\n]+)"', head, re.M) if head.startswith("---\n") else None
+    found = re.search(r'^source_url: "([^"\n]+)"', head, re.M) if head.startswith("---\n") else None
     return found[1] if found else ""
 
 
@@ -179,11 +179,9 @@ class CrawlState:
     root_url: str
     round: int = 1
     finished: bool = False
-    group_by: str = ""
     records: dict[str, Record] = field(default_factory=dict)
     queue: list[tuple[str, int]] = field(default_factory=list)
     categories: dict[str, list[str]] = field(default_factory=dict)
-    overviews: list[str] = field(default_factory=list)  #: files written for groups of pages
     writer: int = 1  #: that wrote all of them; an older one's pages are asked for anew
 
     def save(self, path: Path) -> None:
@@ -209,7 +207,7 @@ class CrawlState:
             for record in data["records"].values():
                 record["error"] = record.pop("problem", record.get("error", ""))  # its earlier name
             data["records"] = {url: Record(**record) for url, record in data["records"].items()}
-            for file in (*(record.file for record in data["records"].values()), *data.get("overviews", ())):
+            for file in (record.file for record in data["records"].values()):
                 if file and (file.split("/")[0] != path.stem or ".." in file.split("/")):
                     raise ValueError(f"{file} doesn't lie in its project")
             data["queue"] = [(str(url), int(depth)) for url, depth in data["queue"]]
@@ -244,7 +242,5 @@ def remove_project(root: Path, index: Path, project: str) -> int:
         raise NotFound(f"{project!r} hasn't been crawled.", hint="librarian products lists what there is.")
     pages = [record.file for record in state.records.values() if record.file]
     removed = sum([remove(root, file) for file in pages])
-    for file in state.overviews:
-        remove(root, file)
     path.unlink()
     return removed

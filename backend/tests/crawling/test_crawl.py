@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from librarian.cli import main
-from librarian.crawling.crawler import Crawler, CrawlOptions, CrawlProgress, CrawlReport
+from librarian.crawling.crawler import Crawler, CrawlOptions, CrawlReport
 from librarian.crawling.pages import CrawlState, state_path
 from librarian.errors import CallerError, Damaged, NotFound, Unavailable
 from tests.crawling.site import PAGES, SECTIONS, Site, served
@@ -34,7 +34,7 @@ class Crawled:
     site: Site
     folder: Path
     report: CrawlReport
-    progress: list[CrawlProgress]
+    progress: list[tuple[int, int, int, int]]  #: pages done, addresses queued, bytes, errors
     asked: Counter[str]  #: what the first crawl asked for, how often
 
     def crawl(self, url: str = "", options: CrawlOptions = OPTIONS) -> CrawlReport:
@@ -56,11 +56,13 @@ def files_of(root: Path) -> set[str]:
 @pytest.fixture(scope="module")
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
     folder = tmp_path_factory.mktemp("crawl")
-    progress: list[CrawlProgress] = []
+    progress: list[tuple[int, int, int, int]] = []
+
+    def note(report: CrawlReport, queued: int) -> None:
+        progress.append((report.done, queued, report.bytes, len(report.errors)))
+
     with served(Site()) as site:
-        crawler = Crawler(
-            f"{site.url}/docs/", "gadgets", folder / "docs", folder / "index", OPTIONS, on_progress=progress.append
-        )
+        crawler = Crawler(f"{site.url}/docs/", "gadgets", folder / "docs", folder / "index", OPTIONS, on_progress=note)
         report = crawler.run()
         yield Crawled(site, folder, report, progress, site.asked.copy())
 
@@ -133,11 +135,10 @@ def test_a_page_that_offers_markdown_is_taken_as_that(crawled: Crawled) -> None:
 
 
 def test_progress_counts_pages_bytes_and_errors(crawled: Crawled) -> None:
-    last = crawled.progress[-1]
-    assert last.queued == 0
-    assert last.errors == 6
-    assert 1_000_000 < last.bytes < 20_000_000
-    assert [item.done for item in crawled.progress] == sorted(item.done for item in crawled.progress)
+    _, queued, read, failed = crawled.progress[-1]
+    assert (queued, failed) == (0, 6)
+    assert 1_000_000 < read < 20_000_000
+    assert [done for done, *_ in crawled.progress] == sorted(done for done, *_ in crawled.progress)
 
 
 def test_a_refresh_fetches_only_what_changed_and_drops_what_is_gone(crawled: Crawled) -> None:
@@ -210,7 +211,7 @@ def small(tmp_path: Path) -> Iterator[Crawled]:
     }
     site.robots = ""
     with served(site) as running:
-        yield Crawled(running, tmp_path, CrawlReport("", "", ""), [], Counter())
+        yield Crawled(running, tmp_path, CrawlReport("", ""), [], Counter())
 
 
 def test_folders_are_categories_where_there_is_no_navigation(small: Crawled) -> None:
@@ -242,21 +243,10 @@ def test_a_wiki_s_pages_and_a_sitemap_s_addresses_are_no_endless_parameters(smal
         "/elsewhere/map.xml": ("application/xml", f"<urlset>{listed}</urlset>".encode()),
     }
     plan = Crawler(f"{small.site.url}/s/", "w", small.folder / "docs", small.folder / "index", OPTIONS).plan()
-    paths = [url.removeprefix(small.site.url) for url in plan.pages]
+    paths = [url.removeprefix(small.site.url) for url in plan["pages"]]
     assert set(pages) <= set(paths)
     assert sum(path.startswith("/s/d?id=") for path in paths) == 7
-    assert plan.skipped == {"one address with ever new parameters": 2}
-
-
-def test_overviews_hold_the_pages_of_a_group_with_their_sources(small: Crawled) -> None:
-    report = small.crawl(f"{small.site.url}/s/", CrawlOptions(allow_private=True, per_second=0, group_by="navigation"))
-    assert report.overviews == 1
-    text = small.text("a/overview-of-this-section.md")
-    assert f'source_urls: ["{small.site.url}/s/a/one", "{small.site.url}/s/a/two.html"]' in text
-    assert "## One" in text
-    small.site.gone = {"/s/a/one", "/s/a/two.html"}
-    small.crawl(options=CrawlOptions(allow_private=True, per_second=0))
-    assert small.files() == {"gadgets/index.md"}
+    assert plan["skipped"] == {"one address with ever new parameters": 2}
 
 
 def test_files_that_were_there_before_are_never_touched(small: Crawled) -> None:
@@ -329,12 +319,7 @@ def test_the_command_plans_crawls_refreshes_and_tells(small: Crawled, capsys: py
 
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
-    [
-        ((), 2, "--project"),
-        (("--project", "x"), 2, "URL"),
-        (("--refresh",), 1, "No project"),
-        (("http://x/", "--project", "x", "--group-by", "moon"), 2, "navigation"),
-    ],
+    [((), 2, "--project"), (("--project", "x"), 2, "URL"), (("--refresh",), 1, "No project")],
 )
 def test_what_is_missing_is_named(
     small: Crawled, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], code: int, words: str

@@ -133,7 +133,7 @@ def test_a_state_that_names_files_outside_its_project_is_refused(manual: Manual,
     crawl(manual, tmp_path)
     path = state_path(tmp_path / "index", "m")
     state = json.loads(path.read_text())
-    state["overviews"] = [file.format(folder=tmp_path)]
+    next(iter(state["records"].values()))["file"] = file.format(folder=tmp_path)
     path.write_text(json.dumps(state))
     for doomed in (tmp_path / "letter.md", tmp_path / "docs" / "other" / "letter.md"):
         doomed.parent.mkdir(exist_ok=True)
