@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import zlib
 from collections.abc import Iterator
@@ -77,31 +78,15 @@ def navigation(page: _Element, base: str) -> dict[str, tuple[str, ...]]:
 
 def _groups(link: _Element, menu: _Element) -> tuple[str, ...]:
     names: list[str] = []
-    own = _item(link)
-    if own is not None and _introduces(own) and _label(own) == _words(link):
-        names.append(_words(link))  # the page that introduces a group belongs to it
-    item = own
-    while item is not None and len(names) < MOST_DEPTH + 2:
-        listed = item.getparent()
-        if listed is None or listed.tag not in ("ul", "ol"):
-            break
-        outer = _item(listed)
-        name = (_label(outer) if outer is not None else "") or _caption(listed)
-        if name:
-            names.append(name)
-        if outer is None or menu not in outer.iterancestors():
-            break
-        item = outer
-    return tuple(reversed(names))[:MOST_DEPTH]
-
-
-def _introduces(item: _Element) -> bool:
-    """Whether a menu's entry has other pages below it, and not only sections of its own."""
-    return any("#" not in str(target) for target in item.xpath(".//ul//a/@href"))
-
-
-def _item(element: _Element) -> _Element | None:
-    return next((above for above in element.iterancestors() if above.tag == "li"), None)
+    own = next(link.iterancestors("li"), None)
+    others = own.xpath(".//ul//a[not(contains(@href, '#'))]") if own is not None else ()
+    if others and _label(own) == _words(link):
+        names.append(_words(link))  # the page that introduces a group of others belongs to it
+    for listed in itertools.takewhile(lambda above: above is not menu, link.iterancestors()):
+        if listed.tag in ("ul", "ol"):
+            outer = next(listed.iterancestors("li"), None)
+            names.append((_label(outer) if outer is not None else "") or _caption(listed))
+    return tuple(filter(None, reversed(names)))[:MOST_DEPTH]
 
 
 def _label(item: _Element) -> str:

@@ -25,11 +25,7 @@ logger = logging.getLogger(__name__)
 FEW_WORDS = 15  #: a page with fewer and no title, but with scripts, shows its text only to a browser that runs them
 FEW_BELOW_TITLE = 3  #: as does one with fewer besides its title
 LEAST_SHARE = 0.9  #: of the extracted words and the page's headings that the element must hold, with all code
-LINKED = 0.6  #: share of a menu's words that are links, at least
-LEAST_LINKS = 3  #: of a menu
 _CONTAINERS = frozenset({"div", "section", "table", "tbody", "tr", "td", "center", "font", "form"})
-_BOXES = frozenset({"div", "ul", "ol", "table", "center"})
-_OTHER_PAGES = ".//a[@href][not(starts-with(@href, '#'))]"  #: links that don't stay within the page
 _MARKS = (
     ".//*[self::h1 or self::h2 or self::h3 or self::h4 or self::h5 or self::h6 or self::pre"
     " or self::div[@class='title']]"
@@ -179,9 +175,6 @@ def _main(root: _Element) -> tuple[_Element, set[_Element]]:
         whole = root if body is None else body
         around |= set(whole.xpath(f"{_SHELL} | {_CHROME}"))
         main = main_element(whole)
-        around |= _menus(main)
-    elif main.get("id") in ("content", "main", "main-content"):
-        around |= _menus(main)
     return main, around | set(main.xpath(_CHROME))
 
 
@@ -217,40 +210,8 @@ def _extracted(body: _Element) -> str:
         return ""
 
 
-def _menus(main: _Element) -> set[_Element]:
-    """The menus that stand before the text within its own element, and repeat themselves further below.
-
-    Where hardly anything else is on the page, as in an index, they are the text.
-    """
-    menus: dict[_Element, str] = {}
-    for child in main if not (main.text or "").strip() else ():
-        if (text := _shown(child)) and not _is_menu(child):
-            break
-        if text:
-            menus[child] = text
-        if (child.tail or "").strip():
-            break
-    again = {child for child in main if child.tag in _BOXES and _shown(child) in menus.values()}
-    found = again | set(menus)
-    marked = len(main.xpath(_MARKS)) > sum(len(menu.xpath(_MARKS)) for menu in found)
-    return found if marked or _count(main) > 2 * sum(map(_count, found)) else set()
-
-
-def _is_menu(element: _Element) -> bool:
-    """Whether it is a list, a table or a box of which most words lead to other pages."""
-    if element.tag not in _BOXES or any(mark.tag != "h1" or mark.find("a") is None for mark in element.xpath(_MARKS)):
-        return False
-    links = element.xpath(_OTHER_PAGES)
-    return len(links) >= LEAST_LINKS and sum(map(_count, links)) >= LINKED * _count(element)
-
-
 def _shown(element: _Element) -> str:
     return " ".join("".join(element.xpath(".//text()[not(parent::script or parent::style)]")).split())
-
-
-def _count(element: _Element) -> int:
-    """Words, those of list entries apart from each other."""
-    return len(_WORD.findall(" ".join(element.itertext())))
 
 
 # -- tabs ------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 #: What a link is called that leads to a neighbour of the page, as Texinfo, DocBook and Sphinx have it.
-_RELATIONS = frozenset({"next", "prev", "previous", "up", "start", "contents", "index", "bookmarks"})
+_RELATIONS = frozenset({"next", "prev", "previous", "up", "start", "contents", "index", "bookmarks", "alternate"})
 _KEYS = frozenset("npu")  #: by which a browser follows such a link
 _MOST_LINKS = 200  #: looked at, of a page
 _SAMPLE = 1_000  #: elements of a box that are counted
@@ -22,19 +22,19 @@ _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 #: What parts a page's own title from its site's name; behind a colon that is the name of a manual.
 _SITE = re.compile(r"\s*(?:[|—–·»]|\s-)\s|\s*: .*\b(?:manual|documentation|reference|guide|api)$", re.I)
 _REFRESH = re.compile(r"\s*[0-5]?(?:\.\d+)?\s*;\s*(?:url\s*=\s*)?['\"]?\s*([^'\"#\s][^'\"]*)", re.I)
-_WHOLE = frozenset({"html", "body", "main", "article"})
 
 
 def around_text(root: _Element, title: str) -> set[_Element]:
     """The elements that are left out of a page called `title` by its `<title>`."""
-    boxes: dict[_Element | None, _Element | None] = {}  # by what is right around a link
+    boxes: set[_Element] = set()
     for link in islice(root.iter("a"), 20 * _MOST_LINKS):
-        if len(boxes) < _MOST_LINKS and _leads_to_neighbour(link) and link.getparent() not in boxes:
-            boxes[link.getparent()] = _box(link)
-    found = {box for box in boxes.values() if box is not None}
+        relations = (link.get("rel") or "").lower().split()
+        if not _RELATIONS.isdisjoint(relations) or (link.get("accesskey") or "").lower() in _KEYS:
+            boxes.add(next(link.iterancestors("table", "div", "p"), link))
+    found = {box for box in islice(boxes, _MOST_LINKS) if _holds_links_alone(box)}
     if (name := _name_of_site(root, title)) is not None:
-        box = _box(name)
-        found.add(name if box is None else box)
+        box = name.getparent()
+        found.add(box if box is not None and _holds_links_alone(box) else name)
     return found
 
 
@@ -45,16 +45,6 @@ def forwarded_to(root: _Element) -> str:
             found = _REFRESH.match(element.get("content") or "")
             return found[1].strip() if found else ""
     return ""
-
-
-def _leads_to_neighbour(link: _Element) -> bool:
-    get = link.get
-    relation = (get("rel") or "").lower().split()
-    if not _RELATIONS.isdisjoint(relation) or ("alternate" in relation and get("hreflang") is not None):
-        return True
-    if get("href") is None:
-        return False
-    return (get("accesskey") or "").lower() in _KEYS
 
 
 def _counts(box: _Element) -> tuple[int, int, int]:
@@ -71,17 +61,8 @@ def _counts(box: _Element) -> tuple[int, int, int]:
     return links, linked, words
 
 
-def _box(inner: _Element) -> _Element | None:
-    """The largest element around one of these that holds nothing but links and what parts them."""
-    found, box = None, inner.getparent()
-    while box is not None and box.tag not in _WHOLE and _is_of_links(box, inner):
-        found, box = box, box.getparent()
-    return found
-
-
-def _is_of_links(box: _Element, inner: _Element) -> bool:
-    if any(one is not inner for one in islice(box.iter("h1", "h2", "h3", "pre"), 2)):
-        return False
+def _holds_links_alone(box: _Element) -> bool:
+    """Whether a box is short and holds nothing but links and what parts them."""
     links, linked, words = _counts(box)
     return words <= _LONGEST and words - linked <= linked + _BETWEEN * links
 
@@ -124,7 +105,8 @@ _MAIN = (
     "//*[self::div or self::section or self::td]"
     "[@id='main-content' or @id='content' or @id='main' or @id='bodyContent']",
 )  # fmt: skip
-_ASCIIDOC = frozenset({"article", "book", "manpage"})  #: classes of its pages' bodies
+#: Classes of the bodies of AsciiDoc's pages, which hold title, purpose and footnotes beside `#content`.
+_ASCIIDOC = frozenset({"article", "book", "manpage"})
 _MAIN_SHARE = 0.3  #: of the text, below which a candidate isn't the main text
 
 
@@ -134,6 +116,8 @@ def main_of(root: _Element, *, is_trusted: bool = False) -> _Element | None:
         found = [inner for inner in root.xpath(path) if "".join(inner.itertext()).strip()]
         if len(found) == 1:
             return found[0]
+    if not _ASCIIDOC.isdisjoint(classes(root.find("body"))):
+        return None
     total = sum(map(len, root.itertext()))
     for path in _MAIN:
         found = root.xpath(path)
@@ -141,17 +125,8 @@ def main_of(root: _Element, *, is_trusted: bool = False) -> _Element | None:
             continue
         is_sure = path in _MAIN[:2] and (is_trusted or found[0].find(".//h1") is not None)
         if is_sure or sum(map(len, found[0].itertext())) >= _MAIN_SHARE * total:
-            return _with_header(found[0])
+            return found[0]
     return None
-
-
-def _with_header(main: _Element) -> _Element:
-    """AsciiDoc's pages hold title, purpose and footnotes beside `#content`: for those, the element around all of it."""
-    around = main.getparent()
-    if main.get("id") != "content" or around is None or around.tag != "body":
-        return main
-    is_asciidoc = not _ASCIIDOC.isdisjoint(classes(around))
-    return around if is_asciidoc and around.find("div[@id='header']/h1") is not None else main
 
 
 # -- elements --------------------------------------------------------------------------------------------------------

@@ -398,24 +398,8 @@ def test_a_section_that_is_called_main_is_not_the_page(section: str) -> None:
     assert "They are set up alike." in page.markdown
 
 
-HOME = "<h1><a href='/'>Gadgets</a></h1>"
 LINKS = "<ul><li><a href='/a'>Buffers</a></li><li><a href='/b'>Clusters</a></li><li><a href='/c'>Timers</a></li></ul>"
-AROUND = "<div>Next: <a href=a>Buffers</a>, up: <a href=b>Files</a> [<a href=c>Contents</a>]</div>"
 LEAD = "<p>Paths of files are joined, split and compared, whatever the system is that they belong to.</p>"
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        f"<div id=content><div>{HOME}{LINKS}</div><h2>Paths</h2>{LEAD}</div>",
-        f"<div>Small and fast. {LINKS}{LINKS}</div><h2>Paths</h2>{LEAD}",
-        f"{AROUND}<hr><h2>Paths</h2>{LEAD}{AROUND}",
-    ],
-)
-def test_a_menu_in_front_of_the_text_is_left_out(body: str) -> None:
-    page = read_page(f"<html><body>{body}</body></html>".encode(), "https://e.org/a")
-    assert page.markdown.removeprefix("---\n\n").startswith("## Paths\n\nPaths of files")
-    assert page.markdown.endswith("belong to.\n")
 
 
 def test_lists_of_links_that_are_the_text_stay() -> None:
