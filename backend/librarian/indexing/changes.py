@@ -139,7 +139,6 @@ _FEW = 20  # fewer documents than this may all vanish at once
 _RETENTION_S = 24 * 3600.0
 _UNTIL = " Its documents are kept until it is back."
 _META = "missing_since"  # seconds since the epoch; empty while nothing is missing
-_MOUNT = "mounted at"  # the volume that the root was on at the last look at everything; empty for the system's own
 
 
 def is_moved(held: str, root: str, catalog: Catalog) -> bool:
@@ -174,14 +173,12 @@ class MissingFiles:
         if not self._is_empty():
             return ""
         documents = self._held()
-        return self._unmounted() or (self._scarce(documents, documents) if documents >= _FEW else "")
+        return self._scarce(documents, documents) if documents >= _FEW else ""
 
     def judge(self, missing: int, documents: int, everything: bool) -> bool:
         """Whether to keep all documents whose files are missing. `everything`: the whole folder was looked at."""
         most = missing * 2 > documents
         reason = self._unreadable() if missing else ""
-        if not reason and most and not self._pruning:
-            reason = self._unmounted()
         if not reason and most and documents >= _FEW:
             if self._retention_over():
                 return False
@@ -223,15 +220,6 @@ class MissingFiles:
             return f"{error}{_UNTIL if self._held() else ''}"
         return ""
 
-    def _unmounted(self) -> str:
-        mount = self._meta(_MOUNT)
-        if not mount or os.path.ismount(mount):
-            return ""
-        return (
-            f"Nothing is mounted at {mount} any more, which held the library; its documents are kept."
-            " Mount it, or run `librarian index --prune` to drop them."
-        )
-
     def _is_empty(self) -> bool:
         """As the place is where something was mounted."""
         try:
@@ -250,9 +238,6 @@ class MissingFiles:
         self._errors.pop("root", None)
         if self._meta(_META):
             self._catalog.set_meta(_META, "")
-        mount = _mount_of(self._root)
-        if self._meta(_MOUNT) != mount:
-            self._catalog.set_meta(_MOUNT, mount)
 
     def _held(self) -> int:
         with self._catalog.read() as reader:
@@ -262,11 +247,3 @@ class MissingFiles:
     def _meta(self, key: str) -> str:
         with self._catalog.read() as reader:
             return reader.meta(key)
-
-
-def _mount_of(path: str) -> str:
-    """Where the volume that holds a folder is mounted; empty for the one that holds the system."""
-    path = os.path.realpath(path)
-    while not os.path.ismount(path) and (above := os.path.dirname(path)) != path:
-        path = above
-    return "" if path == os.path.dirname(path) else path

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
-from typing import NamedTuple, Self
+from typing import Self
 
 from ..models import QUOTED_PATH, Chunk, Document, Email, Failure, IndexReport, ReadResult, StoredMail
 from ..storage.base import Catalog, CatalogReader
@@ -112,9 +112,6 @@ _WORD = re.compile(r"[\u2e80-\u9fff]|[^\W\u2e80-\u9fff]+")  # ideographs are wri
 _SHINGLE = 5  #: words; of fewer, a quoted block isn't read as a passage
 _COVERED = 0.5  #: of a quote's shingles that must be found for it to count as said elsewhere
 
-_SAME = 0.8  #: of the shingles that two renderings of one mail share
-_DIFFERENT = 50  #: shingles in which they may differ: a few lines that an archive adds or leaves out
-
 Shingles = frozenset[int]  #: hashes, of this process alone
 
 
@@ -142,13 +139,6 @@ def shingles(text: str) -> Shingles:
     """Runs of words, hashed; a text of fewer words is one."""
     words = _WORD.findall(text.casefold())
     return frozenset(map(hash, zip(*(words[start:] for start in range(min(_SHINGLE, len(words)))), strict=False)))
-
-
-def is_rendering(one: Shingles, other: Shingles) -> bool:
-    """Whether two mails with one Message-ID say the same but for what archives do to them."""
-    larger = max(len(one), len(other))
-    different = larger - len(one & other)
-    return different <= min(_DIFFERENT, (1 - _SAME) * larger) and larger > 0
 
 
 def superfluous(mails: Sequence[EmailShingles]) -> set[tuple[int, int]]:
@@ -186,15 +176,6 @@ class Resolution:
 
 
 _Place = tuple[str, str]  #: product and component: by those mails are filtered, so that copies are none beyond them
-
-
-class _Rendering(NamedTuple):
-    """A mail that others with its Message-ID are held against."""
-
-    place: _Place
-    fingerprint: str
-    normalized: EmailShingles
-    mail: StoredMail | None  #: None where it comes with the batch
 
 
 class EmailDeduplicator:
@@ -266,30 +247,16 @@ class EmailDeduplicator:
         resolution: Resolution,
     ) -> dict[str, ReadResult]:
         """The new mails with their threads; of copies in one place, the first keeps its passages, or one with more
-        attachments.
-
-        What an archive renders otherwise is a copy too, and gets the fingerprint of the first.
-        """
+        attachments."""
         prints = sorted({_email(result).fingerprint for result in new.values()} - {""})
         held: dict[tuple[_Place, str], StoredMail | None] = {
             (_place(mail), mail.email.fingerprint): mail
             for mail in reader.mails(fingerprints=prints)
             if mail.chunk_count and mail.doc_id not in deleted
         }
-        same = self._renderings(reader, new, around)
         ready: dict[str, ReadResult] = {}
         for path, result in sorted(new.items(), key=lambda item: -len(_email(item[1]).attachments)):
             email, place = _email(result), _place(result.document)
-            if email.message_id in same and (place, email.fingerprint) not in held:
-                normalized, renderings = EmailShingles.of(enumerate(result.chunks)), same[email.message_id]
-                nearest = sorted(renderings, key=lambda one: one.place != place)
-                first = next((one for one in nearest if is_rendering(normalized.own, one.normalized.own)), None)
-                if first:
-                    email = replace(email, fingerprint=first.fingerprint)
-                    if first.place == place:
-                        held.setdefault((place, first.fingerprint), first.mail)
-                if result.chunks and (not first or first.place != place):
-                    renderings.append(_Rendering(place, email.fingerprint, normalized, None))
             key = place, email.fingerprint
             poorer = held.get(key)
             if poorer is not None and result.chunks and _has_more(email, poorer.email):
@@ -304,18 +271,6 @@ class EmailDeduplicator:
                 if email.fingerprint and result.chunks:
                     held[key] = None
         return ready
-
-    def _renderings(
-        self, reader: CatalogReader, new: Mapping[str, ReadResult], around: Mapping[int, StoredMail]
-    ) -> dict[str, list[_Rendering]]:
-        """The indexed mails with the Message-ID of a new one, by that; an empty list where only new ones share it."""
-        ids = Counter(one for result in new.values() if (one := _email(result).message_id))
-        same: dict[str, list[_Rendering]] = {one: [] for one, times in ids.items() if times > 1}
-        for mail in around.values():
-            if mail.chunk_count and mail.email.message_id in ids:
-                rendering = _Rendering(_place(mail), mail.email.fingerprint, self._normalized(reader, mail), mail)
-                same.setdefault(mail.email.message_id, []).append(rendering)
-        return same
 
     def _left_behind(
         self, reader: CatalogReader, leaving: Sequence[StoredMail], deleted: set[int], new: Mapping[str, ReadResult]

@@ -30,12 +30,10 @@ from .embedding_worker import BACKOFF_S, EMBEDDINGS, ModelsInUse, Rate, VectorWo
 from .malloc import give_back
 from .refresh import Children, Refresh, Scope
 from .scanner import IGNORE_FILES, FolderScanner
-from .writer import Batch, IndexWriter, examine_lexical, is_worn, repair_lexical
+from .writer import Batch, IndexWriter, examine_lexical, repair_lexical
 
 logger = logging.getLogger(__name__)
 
-_RENEWED = "keyword index renewed"  # when all its entries were last written anew
-_RENEWAL_S = 86_400.0  # not repeated sooner, because it reads every file
 _ROOT_RETRY_S = 30.0  # how often a missing root is looked for
 _TEXT_RETRY_S = (1.0, 30.0)  # text work that failed is tried again after the first, doubling up to the second
 _GIVE_WAY_S = 1.0  # that a part of the embedding waits at most for questions that are being answered
@@ -281,7 +279,7 @@ class Indexer:
             findings = examine_lexical(self._catalog, self._lexical)
             with self._catalog.read() as reader:
                 repair_lexical(self._lexical, findings, reader.generation)
-            self._forced = replace(self._forced, refill=self._forced.refill | frozenset(findings.missing))
+            self._forced = replace(self._forced, again=self._forced.again | frozenset(findings.missing))
             done = findings.sentences()
             for model in self._models.fingerprints():
                 done += self._vectors_sync.repair(model)
@@ -289,16 +287,6 @@ class Indexer:
             logger.warning("%s", sentence)
         self._wake_embedding()
         return done
-
-    def _renew(self) -> None:
-        """Have the next full look write all keyword entries anew where too many are deleted ones; once in a day."""
-        now = self._clock()
-        if not is_worn(self._lexical) or 0 <= now - float(self._meta(_RENEWED) or "-inf") < _RENEWAL_S:
-            return
-        self._catalog.set_meta(_RENEWED, str(now))
-        logger.info("%s deleted entries distort the keyword index: it is written anew.", f"{self._lexical.dead():,}")
-        known = self._catalog.known()
-        self._forced = replace(self._forced, renew=frozenset(path for path, (_, _, digest) in known.items() if digest))
 
     def _force_all(self) -> int:
         known = frozenset(self._catalog.known())
@@ -549,7 +537,6 @@ class Indexer:
             if task.everything and not first:
                 with self._refreshing:
                     self._reconcile()
-                    self._renew()
             report = self.refresh(None if task.everything else task.paths)
             came = bool(report.added or report.changed or report.moved or report.unchanged)
             self._text_pause_s = 0.0

@@ -90,8 +90,6 @@ class Scope:
     everything: bool = True
     paths: frozenset[str] = frozenset()  #: files and folders, absolute; where not `everything`
     again: frozenset[str] = frozenset()  #: file paths to be read whatever they look like
-    refill: frozenset[str] = frozenset()  #: file paths whose keyword entries are missing
-    renew: frozenset[str] = frozenset()  #: file paths whose keyword entries are written anew, to be seen all at once
 
 
 @dataclass(slots=True)
@@ -134,11 +132,9 @@ class Refresh:
         asked, scope = scope, self._with_including(scope, included)
         if asked.paths and not (scope.everything or scope.paths or scope.again):
             return self._report  # news of an include root that no document includes
-        self._batch.renewing = bool(scope.renew)
         retry_reasons = _RETRY_WHEN_LIMITS_CHANGE if within != self.limits and scope.everything else _RETRY_EVERY_SCAN
         retried = frozenset(path for path, failure in before.items() if failure.reason in retry_reasons)
-        again = scope.again | scope.refill | scope.renew
-        diff, known, looked_at = self._look(replace(scope, again=again | retried), before)
+        diff, known, looked_at = self._look(replace(scope, again=scope.again | retried), before)
         diff.deleted = deleted_paths(diff, self._paths.on_disk)
         if diff.touched:
             with self.catalog.transaction():
@@ -151,14 +147,12 @@ class Refresh:
             with self.catalog.read() as reader:
                 files = reader.file_count()
             if self.keep_missing(self._missing(deleted), files, scope.everything):
-                if unread := [path for path in deleted if path in again]:
+                if unread := [path for path in deleted if path in scope.again]:
                     self.catalog.outdate(unread)  # so that they are read once they are back
                 deleted = []
         self._batch.removed += deleted
         self._flush()
         self._read_outdated()
-        if scope.renew and not self.stopping():
-            self._report = replace(self._report, generation=self.write(Batch()))
         self._list_failures(before, looked_at, diff)
         if within != self.limits and scope.everything and not self.stopping():
             self.catalog.set_meta(_LIMITS, self.limits)
@@ -274,23 +268,18 @@ class Refresh:
             if isinstance(outcome, ReadResult):
                 result = as_read(source, outcome)
                 origins = places.get(result.document.content_hash, [])
-                same = source.file_path in scope.renew and old is not None and old[2] == result.document.content_hash
-                if same or (source.file_path in scope.refill and source.file_path not in scope.again):
-                    self._batch.refilled.append(result)
-                elif origins and (old is None or not old[2]):
+                held = old is not None and bool(old[2])
+                if origins and not held:  # it moved: both ends change at once
                     origin = origins.pop()
                     del deleted[origin]
-                    self._batch.moved.append((origin, source, result))
+                    self._batch.removed.append(origin)
                     self._count(moved=1)
                 else:
-                    self._batch.put.append(result)
-                    if result.members is not None and source.file_path in scope.again:
-                        self._batch.anew.add(source.file_path)
-                    changed = old is not None and bool(old[2])
-                    self._count(added=not changed, changed=changed, chunks=_chunks_of(result))
+                    self._count(added=not held, changed=held, chunks=_chunks_of(result))
+                self._batch.put.append(result)
+                if result.members is not None and source.file_path in scope.again:
+                    self._batch.anew.add(source.file_path)
                 self._characters += _characters_of(result)
-            elif source.file_path in scope.renew and old is not None and old[:2] == (source.size, source.mtime_ns):
-                logger.warning("%s keeps its entries: %s", source.file_path, outcome)
             else:
                 held = old is not None and bool(old[2])
                 if held and (why := self.missing_reason()):  # with the root, not by itself
@@ -365,7 +354,7 @@ class Refresh:
         generation = self.write(self._batch)
         self._outdated |= self._batch.outdated
         self._flushed = time.monotonic()
-        self._batch = Batch(renewing=self._batch.renewing)
+        self._batch = Batch()
         self._characters = 0
         self._batches += 1
         self._report = replace(self._report, generation=generation)
