@@ -30,7 +30,7 @@ from .indexing.chroma_worker import ChildStore
 from .indexing.indexer import Indexer, IndexerOptions
 from .indexing.scanner import FolderScanner
 from .indexing.scheduler import IndexScheduler, Listeners
-from .indexing.watcher import FileWatcher, FileWatchers
+from .indexing.watcher import FileWatcher
 from .models import Count, ModelSpec, SearchOutcome
 from .parsing.chunking import StructureChunker
 from .parsing.includes.files import IncludeRoots
@@ -113,17 +113,6 @@ def _unknown_extensions(settings: Settings) -> list[str]:
     """A note where formats are wanted that nothing reads."""
     strange = sorted({*(settings.docs.file_extensions or ())} - READABLE)
     return [f"docs.file_extensions names {', '.join(strange)}, for which there is no parser."] if strange else []
-
-
-def watcher(settings: Settings) -> Callable[[Callable[[frozenset[str]], None]], FileWatchers] | None:
-    """What makes a watcher from its callback, when the indexer starts; None where nothing is watched."""
-    docs = settings.docs
-    if not docs.watch_for_changes:
-        return None
-    folders = (str(docs.root_path), *docs.include_roots)
-    return lambda on_change: FileWatchers(
-        [FileWatcher(folder, on_change, debounce_ms=docs.watch_debounce_ms) for folder in folders]
-    )
 
 
 def indexer_options(settings: Settings) -> IndexerOptions:
@@ -528,7 +517,7 @@ def _make_folder(index: Path) -> None:
 
 def _joined(settings: Settings, held: Storage) -> Dependencies:
     """Everything above the storage, from the writing side to what the library is given."""
-    catalog, analyzer = held.catalog, StandardAnalyzer(settings.search.min_keyword_length)
+    catalog, analyzer, docs = held.catalog, StandardAnalyzer(settings.search.min_keyword_length), settings.docs
     listeners = Listeners()
     leader = _leader_lock(held, listeners)
     indexer = Indexer(
@@ -548,9 +537,9 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         indexer,
         catalog,
         held.archive,
-        watcher(settings),
+        partial(FileWatcher, docs.root_path, debounce_ms=docs.watch_debounce_ms) if docs.watch_for_changes else None,
         listeners=listeners,
-        scan_at_start=settings.docs.index_on_startup,
+        scan_at_start=docs.index_on_startup,
         leader=leader,
     )
     query_vectors = QueryVectors(MAX_QUERY_EMBEDDINGS)

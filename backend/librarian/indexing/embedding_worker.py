@@ -330,31 +330,33 @@ class VectorWork:
 
         Raises `Unavailable` where the model or its setting says so, or where single rows keep failing.
         """
-        tasks = {
-            task_of(part): part for start in range(0, len(rows), at_once) if (part := rows[start : start + at_once])
-        }
+        parts = [rows[start : start + at_once] for start in range(0, len(rows), at_once)]
         failed: list[Row] = []
-        for task, answer in self._children().map(tasks):
-            if isinstance(answer, LibrarianError):  # not about the text: a service or a setting that doesn't work
-                raise _explained(answer)
+        for part, answer in self._answers(parts, task_of):
             if isinstance(answer, BaseException):
-                failed += tasks[task]
+                failed += part
             else:
-                yield tasks[task], answer
-        alone = {task_of([row]): [row] for row in failed}
-        in_a_row: list[tuple[list[Row], BaseException]] = []
-        for task, answer in self._children().map(alone):
-            if isinstance(answer, LibrarianError):  # not about the text: a service or a setting that doesn't work
-                raise _explained(answer)
+                yield part, answer
+        in_a_row: list[tuple[Sequence[Row], BaseException]] = []
+        for part, answer in self._answers([[row] for row in failed], task_of):
             if isinstance(answer, BaseException):
-                in_a_row.append((alone[task], answer))
+                in_a_row.append((part, answer))
                 if len(in_a_row) >= _HOPELESS:
                     raise _explained(answer)
                 continue
             yield from in_a_row
             in_a_row.clear()
-            yield alone[task], answer
+            yield part, answer
         yield from in_a_row
+
+    def _answers(
+        self, parts: Sequence[Sequence[Row]], task_of: Callable[[Sequence[Row]], Task]
+    ) -> Iterator[tuple[Sequence[Row], Answer | BaseException]]:
+        tasks = {task_of(part): part for part in parts}
+        for task, answer in self._children().map(tasks):
+            if isinstance(answer, LibrarianError):  # not about the text: a service or a setting that doesn't work
+                raise _explained(answer)
+            yield tasks[task], answer
 
 
 def _explained(error: object) -> Unavailable:

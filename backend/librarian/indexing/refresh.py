@@ -129,9 +129,7 @@ class Refresh:
             within = reader.meta(_LIMITS)
             included = reader.included()
         self._report = replace(self._report, generation=generation)
-        asked, scope = scope, self._with_including(scope, included)
-        if asked.paths and not (scope.everything or scope.paths or scope.again):
-            return self._report  # news of an include root that no document includes
+        scope = self._with_including(scope, included)
         retry_reasons = _RETRY_WHEN_LIMITS_CHANGE if within != self.limits and scope.everything else _RETRY_EVERY_SCAN
         retried = frozenset(path for path, failure in before.items() if failure.reason in retry_reasons)
         diff, known, looked_at = self._look(replace(scope, again=scope.again | retried), before)

@@ -14,7 +14,7 @@ from ..models import IndexReport
 from ..schemas import CheckResponse
 from ..storage.base import Catalog, EmbeddingCache
 from .indexer import Indexer
-from .watcher import FileWatcher, FileWatchers
+from .watcher import FileWatcher
 
 if TYPE_CHECKING:
     from ..storage.postgres.leader import LeaderLock
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 _ELSEWHERE: Final = "Another server indexes this library."
 
-MakeWatcher = Callable[[Callable[[frozenset[str]], None]], FileWatchers | FileWatcher]
+MakeWatcher = Callable[[Callable[[frozenset[str]], None]], FileWatcher]
 
 
 class Listeners:
@@ -79,7 +79,7 @@ class IndexScheduler:
         self._scan_at_start = scan_at_start
         self._leader = leader
         self._start_error = ""  # why this server can't index though it leads
-        self._watcher: FileWatchers | FileWatcher | None = None
+        self._watcher: FileWatcher | None = None
 
     def start(self) -> None:
         """Begin to index and to watch, with a `leader` once this server leads.

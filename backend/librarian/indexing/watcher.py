@@ -241,35 +241,6 @@ class FileWatcher:
             logger.exception("reporting %d changes failed", len(paths))
 
 
-class FileWatchers:
-    """Several watchers as one: of the root, and of the folders that included files lie in."""
-
-    def __init__(self, watchers: Sequence[FileWatcher]) -> None:
-        self._watchers = tuple(watchers)
-
-    def start(self) -> None:
-        """Begin to watch."""
-        for watcher in self._watchers:
-            watcher.start()
-
-    def stop(self) -> None:
-        """End watching; joins all threads."""
-        for watcher in self._watchers:
-            watcher.stop()
-
-    def error(self) -> str:
-        """Why nothing is noticed in some of the folders, in sentences; empty if all is well."""
-        return _sentences(watcher.error() for watcher in self._watchers)
-
-    def note(self) -> str:
-        """What the watchers note."""
-        return _sentences(watcher.note() for watcher in self._watchers)
-
-
-def _sentences(note: Iterable[str]) -> str:
-    return " ".join(dict.fromkeys(filter(None, note)))
-
-
 def _folders_below(root: str) -> Iterator[str]:
     """The root and all folders below it that may be indexed; links are not followed. Raises `OSError` for the root."""
     with os.scandir(root):

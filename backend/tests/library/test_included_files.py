@@ -1,6 +1,6 @@
 """A document and the files that it includes are one: what changes in these is found like a change of its own.
 
-* the watcher notices it in the library's folder and in those of `docs.include_roots`; so do a rescan and an answer
+* the watcher notices it in the library's folder; in those of `docs.include_roots` a rescan and an answer do
 * a file that comes, goes or changes while nobody watches is noticed at the next look
 """
 
@@ -54,6 +54,7 @@ def test_a_change_of_an_included_file_is_noticed_wherever_it_lies(opened: Callab
         assert found(library, "wombat porcupines")
         assert "def ask():" in library.get_document("app/guide/calls.md").content
         (folder / "code" / "call.py").write_text("import api\n\n\ndef ask():\n    return api.ocelot()\n")
+        library.search("wombat", mode="keyword")  # an answer is checked against the files
         wait_for(lambda: bool(found(library, "ocelot")))
         (folder / "docs" / "app" / "guide" / "note.txt").write_text("Mind the lemurs.\n")
         wait_for(lambda: bool(found(library, "lemurs")))
