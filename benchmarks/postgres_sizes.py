@@ -69,8 +69,7 @@ def main() -> None:
                 print(f"| {label} | {table / chunks:.0f} | {(table + indexes) / chunks:.0f} |")
         print(f"| all | | {total:.0f} |\n")
         arrays = catalog.columns().arrays
-        held = (arrays.doc_of, arrays.text, arrays.group, arrays.modified, *arrays.codes.values())
-        memory = sum(array.nbytes for array in held)
+        memory = arrays.documents.nbytes + arrays.chunks.nbytes
         print(f"columns in each server's memory: {memory / chunks:.1f} bytes a passage")
         for size in (1e6, 1e7, 1e8):
             told = f"{size * total / 1e9:,.0f} GB in PostgreSQL, {size * memory / chunks / 1e9:.2f} GB of columns"

@@ -147,11 +147,8 @@ def measure(name: str, count: int, archive: Path | None, filtered: bool, by_upse
     store, server = make(name, folder)
     before, started = memory(server), time.perf_counter()
     writing = busy(server)
-    if hasattr(store, "load") and not by_upsert:
-        store.load(_batches(ids, rows, masks))
-    else:
-        for batch in _batches(ids, rows, masks):
-            store.upsert(*batch)
+    for batch in _batches(ids, rows, masks):
+        store.upsert(*batch)
     wrote, writing = time.perf_counter() - started, busy(server) - writing
     for question in questions[:3]:
         store.search(question, FIRST, EVERYTHING)

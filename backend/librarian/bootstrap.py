@@ -457,7 +457,6 @@ def qdrant(settings: Settings, fingerprint: str) -> QdrantStore:
         M=hnsw.M,
         construction_ef=hnsw.construction_ef,
         search_ef=hnsw.search_ef,
-        threshold=settings.search.similarity_threshold,
         quantization=settings.vector_db.quantization,
         api_key=key,
     )

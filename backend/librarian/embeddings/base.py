@@ -10,6 +10,7 @@ from typing import Generic, Protocol, TypeVar
 
 from ..errors import LibrarianError, Unavailable
 from ..models import Deadline, ModelSpec, Vector, Vectors, Window
+from . import windows
 
 T = TypeVar("T")
 
@@ -38,6 +39,33 @@ class Embedder(Protocol):
         """Free the model."""
 
 
+class LocalEmbedder:
+    """The part of an `Embedder` that all models on this machine share."""
+
+    spec: ModelSpec
+    _special: int  #: tokens of a passage that are none of its own: special ones, and those of the instruction
+
+    def windows(self, prefix: str, text: str) -> list[Window]:
+        """The windows that together hold every token of `text`; see `windows.cut`."""
+        return windows.cut(prefix, text, self._places, self.spec.window_limit - self._special)
+
+    def embed_chunks(self, texts: Sequence[str]) -> Vectors:
+        """Shape (len(texts), dimension), unit length."""
+        return self._embed([self.spec.passage_prefix + text for text in texts])
+
+    def embed_query(self, text: str) -> Vector:
+        """Shape (dimension,), unit length. What exceeds the model's limit isn't read."""
+        vector: Vector = self._embed([self.spec.query_prefix + text])[0]
+        return vector
+
+    def _places(self, text: str) -> list[tuple[int, int]]:
+        """Where a text's tokens stand in it, in characters; special tokens aside."""
+        raise NotImplementedError
+
+    def _embed(self, texts: Sequence[str]) -> Vectors:
+        raise NotImplementedError
+
+
 class Reranker(Protocol):
     """Reads question and passage together."""
 
@@ -55,21 +83,6 @@ class Rewrite:
     hypothetical_answer: str
     model: str
     ms: float
-
-
-class QueryRewriter(Protocol):
-    """A language model that is asked for better search terms and the answer it would expect."""
-
-    name: str
-
-    def rewrite(self, query: str, deadline: Deadline) -> Rewrite:
-        """Raises `Unavailable` with one clear sentence."""
-
-    def is_reachable(self) -> bool:
-        """Whether its server answers now."""
-
-    def close(self) -> None:
-        """End its connections."""
 
 
 class LazyModel(Generic[T]):

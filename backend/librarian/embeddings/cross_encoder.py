@@ -86,15 +86,10 @@ def full_name(name: str) -> str:
 
 
 def load_reranker(
-    name: str = DEFAULT_RERANKER,
-    *,
-    folder: Path | None = None,
-    threads: int = 2,
-    max_length: int = 256,
-    backend: Backend = "auto",
+    name: str = DEFAULT_RERANKER, *, threads: int = 2, max_length: int = 256, backend: Backend = "auto"
 ) -> Reranker:
     """A cross-encoder by its hub name (a bare one is one of `cross-encoder/`) or folder, fetched where needed."""
-    home = onnx_folder(full_name(name), backend, folder)
+    home = onnx_folder(full_name(name), backend)
     if home is None:
         from .sentence_transformers import TorchCrossEncoder
 

@@ -69,7 +69,7 @@ _SYSTEM = (
 
 
 class LlmRewriter:
-    """A `QueryRewriter`. Its one request for a question ends after `timeout_s` or with the deadline."""
+    """Asks for better search terms, once for a question; that ends after `timeout_s` or with the deadline."""
 
     def __init__(self, chat: Chat, *, timeout_s: float = 10.0) -> None:
         self.name = chat.name

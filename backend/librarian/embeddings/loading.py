@@ -50,7 +50,6 @@ class EmbedderSpec:
         timeout_s: for one request to a service.
         dimension: a model with another dimension is refused.
         backend: what computes a local model; `auto` is torch where only that has CUDA, or where there is no ONNX file.
-        folder: where models are kept; the user's cache by default.
     """
 
     name: str
@@ -61,7 +60,6 @@ class EmbedderSpec:
     max_batch: int = 8
     timeout_s: float = 30.0
     dimension: int | None = None
-    folder: Path | None = None
     backend: Backend = "auto"
 
     def __call__(self) -> Embedder:
@@ -90,7 +88,7 @@ class EmbedderSpec:
         from . import sentence_transformers as torch
 
         prefers_torch = self.backend == "auto" and torch.has_cuda() and not has_cuda()
-        home = onnx_folder(self.name, "torch" if prefers_torch else self.backend, self.folder)
+        home = onnx_folder(self.name, "torch" if prefers_torch else self.backend)
         if home is None:
             return torch.TorchEmbedder(hub_name(self.name), spec, max_batch=self.max_batch)
         from .onnx import OnnxEmbedder
@@ -98,7 +96,7 @@ class EmbedderSpec:
         return OnnxEmbedder(home, read_spec(self.name, home), threads=self.threads, max_batch=self.max_batch)
 
 
-def onnx_folder(name: str, backend: Backend, folder: Path | None = None) -> Path | None:
+def onnx_folder(name: str, backend: Backend) -> Path | None:
     """The folder of a model's ONNX file, fetched where it isn't here; None if torch is to compute the model.
 
     Raises `Unavailable` where there is no such file and torch isn't installed or isn't wanted.
@@ -108,7 +106,7 @@ def onnx_folder(name: str, backend: Backend, folder: Path | None = None) -> Path
     if backend == "torch":
         return None
     try:
-        return ModelStore(folder).ensure(name)
+        return ModelStore().ensure(name)
     except Unavailable:
         if backend == "onnx" or not is_installed():
             raise

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import SetupError, Unavailable
-from ..models import ModelSpec, Vector, Vectors, Window
-from . import windows
+from ..models import ModelSpec, Vectors
+from .base import LocalEmbedder
 
 
 def has_cuda() -> bool:
@@ -97,7 +97,7 @@ _LEAST_BATCH = 4  #: fewer per batch cost more for their overhead than they save
 _TOKENS_PER_BATCH = 2_048  #: longer texts go in smaller batches, which bounds the memory of a run
 
 
-class OnnxEmbedder(OnnxModel):
+class OnnxEmbedder(OnnxModel, LocalEmbedder):
     """A sentence embedding model on CPU (int8) or CUDA (fp32). Safe to share between threads.
 
     int8 texts run one by one: activations are quantized by the range of the whole batch, so a text's vector would
@@ -116,25 +116,7 @@ class OnnxEmbedder(OnnxModel):
         with (manifest if manifest.exists() else self._file).open("rb") as data:
             build = hashlib.file_digest(data, "sha256").hexdigest()[:8]
         self.fingerprint = f"{spec.name};{self.backend};{spec.dimension};{spec.window_limit};{build}"
-        self._special = len(self._tokenizer.encode("").ids)
-        self._passage_prefix_tokens = len(self._places(spec.passage_prefix)) if spec.passage_prefix else 0
-
-    def windows(self, prefix: str, text: str) -> list[Window]:
-        """The windows that together hold every token of `text`; see `windows.cut`."""
-        limit = self.spec.window_limit - self._special - self._passage_prefix_tokens
-        return windows.cut(prefix, text, self._places, limit)
-
-    def embed_chunks(self, texts: Sequence[str]) -> Vectors:
-        """Shape (len(texts), dimension), rows in the order of `texts`, of unit length.
-
-        Texts are embedded sorted by length, so that short ones aren't padded to long ones.
-        """
-        return self._embed([self.spec.passage_prefix + text for text in texts])
-
-    def embed_query(self, text: str) -> Vector:
-        """Shape (dimension,), unit length. What exceeds the model's limit isn't read."""
-        vector: Vector = self._embed([self.spec.query_prefix + text])[0]
-        return vector
+        self._special = len(self._tokenizer.encode("").ids) + len(self._places(spec.passage_prefix))
 
     def close(self) -> None:
         """Free the model; embedding afterwards raises `Unavailable`."""
@@ -146,6 +128,7 @@ class OnnxEmbedder(OnnxModel):
         return ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]  # the closing token stays
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
+        """Rows in the order of `texts`, embedded sorted by length, so that short ones aren't padded to long ones."""
         out = np.empty((len(texts), self.spec.dimension), dtype=np.float32)
         rows = [self._ids(text) for text in texts]
         for batch in batches([len(row) for row in rows], self._max_batch):

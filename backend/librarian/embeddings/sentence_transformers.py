@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import SetupError, Unavailable, install
-from ..models import ModelSpec, Vector, Vectors, Window
-from . import windows
+from ..models import ModelSpec, Vectors
+from .base import LocalEmbedder
 from .cross_encoder import TimedReranker
 from .model_files import split_revision
 from .model_table import prompts_of, state_of
@@ -36,7 +36,7 @@ def has_cuda() -> bool:
     return bool(torch.cuda.is_available())
 
 
-class TorchEmbedder:
+class TorchEmbedder(LocalEmbedder):
     """A sentence-transformers model, by name or folder; its own settings decide pooling and normalisation.
 
     Raises `Unavailable` where the extra is missing or the model can't be loaded.
@@ -70,19 +70,6 @@ class TorchEmbedder:
         self._lock = threading.Lock()
         self._special = len(self._model.tokenizer("")["input_ids"]) + len(self._places(self.spec.passage_prefix))
 
-    def windows(self, prefix: str, text: str) -> list[Window]:
-        """The windows that together hold every token of `text`; see `windows.cut`."""
-        return windows.cut(prefix, text, self._places, self.spec.window_limit - self._special)
-
-    def embed_chunks(self, texts: Sequence[str]) -> Vectors:
-        """Shape (len(texts), dimension), unit length."""
-        return self._encode([self.spec.passage_prefix + text for text in texts])
-
-    def embed_query(self, text: str) -> Vector:
-        """Shape (dimension,), unit length."""
-        vector: Vector = self._encode([self.spec.query_prefix + text])[0]
-        return vector
-
     def close(self) -> None:
         self._model = None
 
@@ -92,7 +79,7 @@ class TorchEmbedder:
         places: list[tuple[int, int]] = found["offset_mapping"]
         return places
 
-    def _encode(self, texts: Sequence[str]) -> Vectors:
+    def _embed(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             return np.zeros((0, self.spec.dimension), dtype=np.float32)
         with self._lock:

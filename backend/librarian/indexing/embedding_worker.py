@@ -237,7 +237,7 @@ class VectorWork:
         self._rate = Rate(0, max(0, count.chunks - count.embedded_chunks))
         while wait():
             wanted, limit = self._wanted(), _GROUP + len(self._unfit)
-            pending = self._fit(self._catalog.pending_of(model, wanted, limit)) if wanted else []
+            pending = self._fit(self._catalog.pending(model, limit, wanted)) if wanted else []
             pending = pending or self._fit(self._catalog.pending(model, limit))
             if not pending:
                 break

@@ -548,7 +548,7 @@ class HybridSearchEngine:
         if query.mode not in get_args(Mode):
             raise CallerError(f"Unknown mode {query.mode!r}.", hint=f"Use one of {', '.join(get_args(Mode))}.")
         deadline.check()
-        columns = self._catalog.columns(reader)
+        columns = reader.columns()
         normal = self._normalizer.normalize(query, columns, reader.texts)
         selection = columns.select(query.filters)
         embedded = None if self._embedded is None else self._embedded(reader)

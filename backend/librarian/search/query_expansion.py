@@ -17,10 +17,14 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import asdict, dataclass, replace
 from threading import Lock
+from typing import TYPE_CHECKING
 
-from ..embeddings.base import QueryRewriter, Rewrite
+from ..embeddings.base import Rewrite
 from ..errors import LibrarianError, Unavailable
 from ..models import AnalyzedQuery, Deadline
+
+if TYPE_CHECKING:
+    from ..embeddings.language_models import LlmRewriter
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +82,7 @@ class QueryExpansion:
 
     def __init__(
         self,
-        rewriter: QueryRewriter,
+        rewriter: LlmRewriter,
         *,
         timeout_s: float = 5.0,
         pause_s: float = 30.0,

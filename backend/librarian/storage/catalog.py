@@ -74,12 +74,10 @@ class Catalog:
         transaction begins with."""
         return self._memory.facts.get(key, "")
 
-    def columns(self, reader: CatalogReader | None = None) -> Columns:
-        """The columns of what is committed, or of what `reader` sees; see `CatalogReader.columns`."""
-        if reader is not None:
+    def columns(self) -> Columns:
+        """The columns of what is committed; see `CatalogReader.columns`."""
+        with self.read() as reader:
             return reader.columns()
-        with self.read() as own:
-            return own.columns()
 
     def known(self) -> dict[str, tuple[int, int, str]]:
         """file_path → (size, mtime_ns, content_hash) of every file; see `CatalogReader.known`."""
@@ -228,19 +226,15 @@ class Catalog:
 
     # -- embedding -------------------------------------------------------------------------------------------------
 
-    def pending(self, model: str, limit: int) -> list[tuple[StoredChunk, str]]:
-        """Chunks that lack vectors of `model`, with their embedding prefix, lowest id first."""
+    def pending(self, model: str, limit: int, among: Sequence[int] | None = None) -> list[tuple[StoredChunk, str]]:
+        """Chunks that lack vectors of `model`, with their embedding prefix, lowest id first; of the documents `among`
+        alone, where they are given."""
         with self.read() as reader:
             forgotten, first = self._embedded_below.get(model, (reader.forgotten, 0))
-            found = reader.pending(model, limit, first if forgotten == reader.forgotten else 0)
-            if found:  # ids only grow: the next call needn't look below
+            found = reader.pending(model, limit, first if forgotten == reader.forgotten else 0, among)
+            if found and among is None:  # ids only grow: the next call needn't look below
                 self._embedded_below[model] = reader.forgotten, found[0][0].chunk_id
         return found
-
-    def pending_of(self, model: str, doc_ids: Sequence[int], limit: int) -> list[tuple[StoredChunk, str]]:
-        """The same of these documents alone."""
-        with self.read() as reader:
-            return reader.pending(model, limit, among=doc_ids)
 
     def pending_chunks(self, model: str, limit: int) -> list[int]:
         """Ids of such chunks, lowest first."""
@@ -307,10 +301,6 @@ class SqliteCatalog(Catalog):
         database = SqliteDatabase(path, CATALOG, VERSION, "catalog")
         try:
             super().__init__(database, shared_products=shared_products)
-            if database.is_suspect:
-                if found := self.verify():
-                    raise Damaged(f"The catalog {path} is damaged: {found[0]}")
-                database.trust()
         except BaseException:
             database.close()
             raise

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from importlib.resources import files
 from threading import Lock
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-VERSION: Final = 7  #: of the catalog's tables; raised with every change of them
+VERSION: Final = 8  #: of the catalog's tables; raised with every change of them
 CACHE_VERSION: Final = 1  #: of the embedding cache's
 
 
@@ -42,49 +42,56 @@ Row = tuple[Any, ...]
 T = TypeVar("T")
 
 
-class Session(Protocol):
+class Session:
     """One transaction. Statements write `?` for a value and `AMONG ?` for "is one of this list"."""
 
     def rows(self, statement: str, *values: object) -> list[Any]:
         """All rows that a statement returns, as tuples. Lists among the values are what `AMONG ?` takes."""
+        raise NotImplementedError
 
     def many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
         """Execute the statement for each row of values."""
+        raise NotImplementedError
 
     def stream(self, statement: str, *values: object) -> Iterator[list[Any]]:
         """The rows that a statement returns, in batches, without holding all of them."""
+        raise NotImplementedError
 
     def notify(self, generation: int) -> None:
-        """Tell other servers, after the commit, that there is a new generation."""
+        """Tell other servers, where there are any, after the commit that there is a new generation."""
 
 
-class Database(Protocol):
+class Database:
     """A database. Read transactions see one committed state."""
 
     @property
     def damage(self) -> str:
-        """What was found damaged since it was opened, in a sentence."""
+        """What was found damaged since it was opened, in a sentence; empty where the server reports it itself."""
+        return ""
 
     def join(self) -> Database:
         """One more part uses it; each of them calls `close`."""
+        return self
 
     def read(self) -> AbstractContextManager[Session]:
         """A read transaction."""
+        raise NotImplementedError
 
     def write(self) -> AbstractContextManager[Session]:
         """A write transaction, undone where the block fails; within one of the same thread, a part of that."""
+        raise NotImplementedError
 
     def storable(self, value: T) -> T:
-        """The value without characters that this database can't hold."""
+        """The value without characters that this database can't hold, or that raise `UnicodeEncodeError`."""
+        return value
 
     def inconsistencies(self, session: Session) -> list[str]:
         """What the database itself finds wrong, in sentences."""
-
-    def compact(self) -> None:
-        """Give deleted rows' space back to the disk."""
+        return []
 
     def close(self) -> None:
         """Let go of it."""
+        raise NotImplementedError
 
 
 K = TypeVar("K")
@@ -104,12 +111,6 @@ class LruCache(Generic[K, V]):
 
     With `ttl_s`, an entry expires that many seconds after it was put, however often it is read. `max_entries=0` keeps
     nothing. With `most_weight`, the values' weights by `weigh` add up to at most that.
-
-    >>> cache: LruCache[str, int] = LruCache(2)
-    >>> cache.put("a", 1), cache.put("b", 2), cache.get("a"), cache.put("c", 3)
-    (None, None, 1, None)
-    >>> cache.get("b") is None, cache.get("a"), cache.get("c")
-    (True, 1, 3)
     """
 
     def __init__(
@@ -124,37 +125,31 @@ class LruCache(Generic[K, V]):
         if max_entries < 0:
             raise ValueError(f"max_entries is {max_entries}; it must be 0 (keep nothing) or more.")
         self._max, self._most_weight, self._weigh = max_entries, most_weight, weigh
-        self._ttl = ttl_s
+        self._ttl = float("inf") if ttl_s is None else ttl_s
         self._clock = clock
-        self._entries: OrderedDict[K, V] = OrderedDict()  # by use
-        self._expires: OrderedDict[K, float] = OrderedDict()  # by age: seconds of the clock
-        self._weight = 0
-        self._hits = 0
-        self._misses = 0
+        self._entries: OrderedDict[K, tuple[V, float]] = OrderedDict()  #: by use: value, and when it expires
+        self._weight = self._hits = self._misses = 0
         self._lock = Lock()
 
     def get(self, key: K) -> V | None:
         """The value, which is then the most recently used; None where it is missing or has expired."""
         with self._lock:
-            if self._expires:
-                self._expire()
+            if key in self._entries and self._entries[key][1] <= self._clock():
+                self._drop(key)
             if key not in self._entries:
                 self._misses += 1
                 return None
             self._entries.move_to_end(key)
             self._hits += 1
-            return self._entries[key]
+            return self._entries[key][0]
 
     def put(self, key: K, value: V) -> None:
         """Keep a value, in place of what the key held."""
         with self._lock:
-            self._expire()
             if key in self._entries:
                 self._drop(key)
-            self._entries[key] = value
+            self._entries[key] = value, self._clock() + self._ttl
             self._weight += self._weigh(value)
-            if self._ttl is not None:
-                self._expires[key] = self._clock() + self._ttl
             while len(self._entries) > self._max or self._weight > self._most_weight:
                 self._drop(next(iter(self._entries)))
 
@@ -163,21 +158,14 @@ class LruCache(Generic[K, V]):
         with self._lock:
             cleared = len(self._entries)
             self._entries.clear()
-            self._expires.clear()
             self._weight = self._hits = self._misses = 0
             return cleared
 
     def stats(self) -> CacheStats:
         """Entries held, hits and misses."""
         with self._lock:
-            self._expire()
-            return CacheStats(len(self._entries), self._hits, self._misses)
-
-    def _expire(self) -> None:
-        """Drop what is too old; all entries live equally long, so the oldest expire first."""
-        while self._expires and next(iter(self._expires.values())) <= self._clock():
-            self._drop(next(iter(self._expires)))
+            now = self._clock()
+            return CacheStats(sum(expires > now for _, expires in self._entries.values()), self._hits, self._misses)
 
     def _drop(self, key: K) -> None:
-        self._weight -= self._weigh(self._entries.pop(key))
-        self._expires.pop(key, None)
+        self._weight -= self._weigh(self._entries.pop(key)[0])

@@ -56,7 +56,7 @@ class EmbeddingCache:
     def get(self, model: str, hashes: Sequence[str]) -> dict[str, Vector]:
         """The vectors that are known of `hashes`, as unit-length float32; notes that they were used today."""
         wanted = list(dict.fromkeys(hashes))
-        rows = self._reading(
+        rows = self._do(
             lambda session: session.rows(
                 f"SELECT hash, last_used, vector FROM vectors WHERE model = {_MODEL} AND hash AMONG ?", model, wanted
             )
@@ -115,7 +115,7 @@ class EmbeddingCache:
                 [(ident, digest, today, row) for digest, row in zip(vectors, packed, strict=True)],
             )
 
-        self._writing(put)
+        self._do(put, write=True)
 
     def prune(self, model: str, alive: set[str]) -> int:
         """Drop vectors of `model` whose hash isn't in `alive`: those unused for 30 days, and the longest unused ones
@@ -143,19 +143,16 @@ class EmbeddingCache:
             self._note_in(session, model, [digest for digest, day in used.items() if digest in alive and day < today])
             return len(doomed)
 
-        dropped = self._writing(prune)
-        if dropped:
-            self._database.compact()
-        return dropped
+        return self._do(prune, write=True)
 
     def count(self, model: str | None = None) -> int:
         """How many vectors are kept, of one model or of all."""
         where, given = ("", ()) if model is None else (f"WHERE model = {_MODEL}", (model,))
-        return int(self._reading(lambda session: session.rows(f"SELECT count(*) FROM vectors {where}", *given))[0][0])
+        return int(self._do(lambda session: session.rows(f"SELECT count(*) FROM vectors {where}", *given))[0][0])
 
     def models(self) -> list[str]:
         """Fingerprints of the models that vectors are kept of."""
-        rows = self._reading(
+        rows = self._do(
             lambda session: session.rows(
                 """SELECT fingerprint FROM models m
                    WHERE EXISTS (SELECT 1 FROM vectors v WHERE v.model = m.id) ORDER BY m.id"""
@@ -174,7 +171,7 @@ class EmbeddingCache:
     def _note(self, model: str, hashes: list[str]) -> None:
         """That these were used today."""
         if hashes:
-            self._writing(lambda session: self._note_in(session, model, hashes))
+            self._do(lambda session: self._note_in(session, model, hashes), write=True)
 
     def _note_in(self, session: Session, model: str, hashes: list[str]) -> None:
         session.rows(
@@ -182,28 +179,16 @@ class EmbeddingCache:
             *(self._today().toordinal(), model, hashes),
         )
 
-    def _reading(self, work: Callable[[Session], T]) -> T:
-        def read() -> T:
-            with self._database.read() as session:
-                return work(session)
-
-        return self._again_if_damaged(read)
-
-    def _writing(self, work: Callable[[Session], T]) -> T:
-        def write() -> T:
-            with self._database.write() as session:
-                return work(session)
-
-        return self._again_if_damaged(write)
-
-    def _again_if_damaged(self, work: Callable[[], T]) -> T:
-        """Do `work`; where the database is found damaged, once more with an empty one."""
-        seen = self._database
+    def _do(self, work: Callable[[Session], T], *, write: bool = False) -> T:
+        """Do `work` in a transaction; where the database is found damaged, once more with an empty one."""
+        database = self._database
         try:
-            return work()
+            with database.write() if write else database.read() as session:
+                return work(session)
         except Damaged as error:
-            self._replace(seen, error)
-            return work()
+            self._replace(database, error)
+        with self._database.write() if write else self._database.read() as session:
+            return work(session)
 
     def _replace(self, damaged: Database, error: Damaged) -> None:
         """Begin anew in place of a damaged database, unless another thread has done so."""
@@ -233,7 +218,7 @@ class SqliteEmbeddingCache(EmbeddingCache):
         self.recreated = recreated
 
     def _open(self) -> Database:
-        return SqliteDatabase(self.path, EMBEDDING_CACHE, CACHE_VERSION, "embedding cache", shrinks=True)
+        return SqliteDatabase(self.path, EMBEDDING_CACHE, CACHE_VERSION, "embedding cache")
 
     def _begun_anew(self, error: Damaged) -> Database:
         log.warning("%s; its vectors are computed again.", quarantined(self.path, error.message))

@@ -12,12 +12,12 @@ import math
 import textwrap
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
-from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,6 @@ from .keyword_schema import (
     FieldWeights,
     Query,
     QueryBuilder,
-    build_schema,
     damaged,
     discard,
     entry_of,
@@ -46,9 +45,6 @@ from .keyword_schema import (
 
 log = logging.getLogger(__name__)
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
 Scores = npt.NDArray[np.float64]
 
 _NO_IDS, _NO_SCORES = np.empty(0, dtype=np.int64), np.empty(0)
@@ -56,8 +52,6 @@ _NO_IDS, _NO_SCORES = np.empty(0, dtype=np.int64), np.empty(0)
 K1 = 1.2  #: tantivy's; it can't be set
 
 _SPARE = 1.25  # how many more than expected are ranked, so that enough of them pass a filter
-
-_UNWRITTEN = (OSError, ValueError, RuntimeError)  # what tantivy raises
 
 _REMEMBERED = 10_000  # document frequencies
 _HEAP = 50_000_000  # bytes of postings that the writer collects before it writes a segment; grows as needed
@@ -70,22 +64,6 @@ def idf(containing: int, entries: int) -> float:
     1.9924
     """
     return math.log(1 + (entries - containing + 0.5) / (containing + 0.5))
-
-
-def _reading(method: Callable[Concatenate[TantivyIndex, P], T]) -> Callable[Concatenate[TantivyIndex, P], T]:
-    """A method that notes it in `damage`, and raises `Damaged`, where tantivy can't read its files."""
-
-    @functools.wraps(method)
-    def guarded(self: TantivyIndex, /, *args: P.args, **given: P.kwargs) -> T:
-        try:
-            return method(self, *args, **given)
-        except BaseException as error:
-            if not is_failure(error):
-                raise
-            self.give_up(error)
-            raise damaged(self._path, error) from error
-
-    return guarded
 
 
 class TantivyIndex:
@@ -109,7 +87,7 @@ class TantivyIndex:
         self._path = path
         self._dense_share = dense_share
         self._index, self._state = open_index(path)
-        self._build = QueryBuilder(build_schema(), weights)
+        self._build = QueryBuilder(weights)
         self._lock = RLock()
         self._writer: Any = None
         self._closed = False
@@ -140,19 +118,9 @@ class TantivyIndex:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def put(self, items: Iterable[tuple[int, int, Document, KeywordEntry]]) -> None:
-        """(chunk id, document id, its document, its entry); visible after `commit`.
-
-        Adds: what an id held before must be deleted first (in the same commit is fine). Raises `Unavailable`, as
-        `delete` and `delete_chunks` do, where it can't be written; all that isn't committed is lost then.
-        """
-        with self._lock:
-            writer = self._writing()
-            for chunk_id, doc_id, document, entry in items:
-                made = entry_of(chunk_id, doc_id, document, entry)
-                try:
-                    writer.add_document(made)
-                except _UNWRITTEN as error:
-                    raise self._given_up(error) from error
+        with self._writing() as writer:
+            for item in items:
+                writer.add_document(entry_of(*item))
 
     def delete(self, doc_ids: Iterable[int]) -> None:
         self._delete("doc", doc_ids)
@@ -160,26 +128,26 @@ class TantivyIndex:
     def delete_chunks(self, chunk_ids: Iterable[int]) -> None:
         self._delete("chunk", chunk_ids)
 
+    def _delete(self, field: str, ids: Iterable[int]) -> None:
+        with self._writing() as writer:
+            for number in ids:
+                writer.delete_documents_by_term(field, int(number))
+
     def commit(self, generation: int) -> None:
         """Make what was put and deleted visible, and remember the catalog's generation.
 
         Raises `Unavailable` where it can't be written; searches go on with what was committed before.
         """
-        with self._lock:
-            try:
-                if self._writer is not None:
-                    self._writer.commit()
-                state = replace(self._state, generation=generation)
-                save_state(self._path, state)
-                if self._writer is not None:  # last: what follows a commit is soon done
-                    self._searcher = self._newest()
-            except _UNWRITTEN as error:
-                raise self._given_up(error) from error
+        with self._writing() as writer:
+            writer.commit()
+            state = replace(self._state, generation=generation)
+            save_state(self._path, state)
+            self._searcher = self._newest()  # last: what follows a commit is soon done
             self._state = state
 
     def clear(self) -> None:
-        with self._lock:
-            self._writing().delete_all_documents()
+        with self._writing() as writer:
+            writer.delete_all_documents()
             self.damage, self._state = "", replace(self._state, format=FORMAT)
             self.commit(0)
 
@@ -192,17 +160,39 @@ class TantivyIndex:
         """Release the folder; what isn't committed is lost. Waits for merges under way."""
         with self._lock:
             self._closed = True
-            if self._writer is not None:
-                writer, self._writer = self._writer, None
-                try:
-                    writer.rollback()
-                    writer.wait_merging_threads()
-                except _UNWRITTEN as error:  # the folder is gone, say; nothing of it is needed any more
-                    log.warning("keyword: its writer ended with an error: %s", error)
+            writer, self._writer = self._writer, None
+        if writer is not None:
+            try:
+                writer.rollback()
+                writer.wait_merging_threads()
+            except (OSError, ValueError, RuntimeError) as error:  # the folder is gone, say; nothing of it is needed
+                log.warning("keyword: its writer ended with an error: %s", error)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Any]:
+        """The writer, made over what was committed where there is none.
+
+        Raises `Unavailable` where it fails: it never writes again then, and all that isn't committed is lost.
+        """
+        with self._lock:
+            self._require_open()
+            try:
+                if self._writer is None:
+                    self._writer = self._index.writer(heap_size=_HEAP, num_threads=1)
+                    self._writer.garbage_collect_files()  # those that a killed one left behind would be in its way
+                yield self._writer
+            except BaseException as error:
+                if isinstance(error, Unavailable) or not is_failure(error):
+                    raise
+                self._writer = None
+                remove_leftover(self._path, error)
+                raise Unavailable(
+                    f"The keyword index {self._path} can't be written: {str(error).rstrip('.')}.",
+                    hint="Check free space and permissions, and that no other program writes there.",
+                ) from error
 
     # -- searching -------------------------------------------------------------------------------------------------
 
-    @_reading
     def search(self, query: AnalyzedQuery, selection: Selection, limit: int) -> Ranking:
         """Best chunks by BM25 over weighted fields, ties by id.
 
@@ -210,81 +200,73 @@ class TantivyIndex:
         ``weight(f) · idf(t, f) · tf · (k1 + 1) / (tf + k1 · (1 − b + b · length / mean length))``;
         `scores` divide it by `reach`.
         """
-        started = time.perf_counter()
-        searcher = self._open_searcher()
-        scored = self._build.scored(query, FIELDS)
-        ids, raw = _NO_IDS, _NO_SCORES
-        if scored is not None and limit > 0 and (selection.mask is None or selection.count > 0):
-            ids, raw = self._passing(searcher, [(MUST, scored), *self._build.demanded(query)], selection, limit)
-            order = np.lexsort((ids, -raw))
-            ids, raw = ids[order], raw[order]
-        reach = self._reach(searcher, query) if len(raw) else 1.0
-        return Ranking(
-            source="keyword",
-            ids=tuple(ids.tolist()),
-            raw=tuple(raw.tolist()),
-            scores=tuple(np.minimum(raw / reach, 1.0).tolist()),
-            ms=(time.perf_counter() - started) * 1000,
-        )
+        with self._reading() as searcher:
+            started = time.perf_counter()
+            scored = self._build.scored(query, FIELDS)
+            ids, raw = _NO_IDS, _NO_SCORES
+            if scored is not None and limit > 0 and (selection.mask is None or selection.count > 0):
+                ids, raw = self._passing(searcher, [(MUST, scored), *self._build.demanded(query)], selection, limit)
+                order = np.lexsort((ids, -raw))
+                ids, raw = ids[order], raw[order]
+            reach = self._reach(searcher, query) if len(raw) else 1.0
+            return Ranking(
+                source="keyword",
+                ids=tuple(ids.tolist()),
+                raw=tuple(raw.tolist()),
+                scores=tuple(np.minimum(raw / reach, 1.0).tolist()),
+                ms=(time.perf_counter() - started) * 1000,
+            )
 
-    @_reading
     def body_scores(self, query: AnalyzedQuery, selection: Selection, limit: int) -> tuple[Ids, Scores]:
-        """The best chunks by the text alone, by rising id, with their BM25 over the same reach."""
-        searcher, scored = self._open_searcher(), self._build.scored(query, ("body",))
-        if scored is None or (selection.mask is not None and not selection.count):
-            return _NO_IDS, _NO_SCORES
-        ids, raw = self._passing(searcher, [(MUST, scored)], selection, limit)
-        order = np.argsort(ids)
-        return ids[order], raw[order] / self._reach(searcher, query)
+        with self._reading() as searcher:
+            scored = self._build.scored(query, ("body",))
+            if scored is None or (selection.mask is not None and not selection.count):
+                return _NO_IDS, _NO_SCORES
+            ids, raw = self._passing(searcher, [(MUST, scored)], selection, limit)
+            order = np.argsort(ids)
+            return ids[order], raw[order] / self._reach(searcher, query)
 
-    @_reading
     def reach(self, query: AnalyzedQuery) -> float:
         """The most that any text could score for this query.
 
         As tf grows, a term's score approaches weight · idf · (k1 + 1) from below; so the sum of that over all terms, in
         each field where they occur, bounds every score. A term that occurs nowhere counts as one of the body.
         """
-        return self._reach(self._open_searcher(), query)
+        with self._reading() as searcher:
+            return self._reach(searcher, query)
 
-    @_reading
     def features(self, query: AnalyzedQuery, chunk_ids: Ids, names: Collection[str] = FEATURES) -> dict[str, Vector]:
-        """Scores of given chunks, for a ranker: each of `names` → array in the order of `chunk_ids`.
+        """One search per name, over these chunks only, which takes longer than one over all does. Demands of the query
+        (phrases, exclusions) are left aside."""
+        with self._reading() as searcher:
+            order = np.asarray(chunk_ids, dtype=np.int64)
+            among = self._build.among("chunk", order)
+            features = {}
+            for name in names:
+                found = features[name] = np.zeros(len(order), dtype=np.float32)
+                if name == "identifiers":
+                    wanted, scale = self._build.counted(query.identifiers, name), float(len(query.identifiers))
+                else:
+                    wanted = self._build.scored(query, FIELDS if name == "bm25" else (name,))
+                    scale = self._reach(searcher, query)
+                if wanted is None or not len(order):
+                    continue
+                numbers, own = _best(searcher, joined([(MUST, among), (MUST, wanted)]), len(order))
+                if len(numbers):
+                    sorting = np.argsort(numbers)
+                    numbers, own = numbers[sorting], own[sorting]
+                    at = np.minimum(np.searchsorted(numbers, order), len(numbers) - 1)
+                    np.copyto(found, own[at] / scale, where=numbers[at] == order, casting="same_kind")
+                if name == "bm25":
+                    np.minimum(found, np.float32(1.0), out=found)
+            return features
 
-        `bm25` is what `search` gives as `scores`; `body`, `title`, `headings`, `path` are those fields' BM25 alone,
-        over the same reach; `identifiers` is the share of the query's identifiers that the chunk holds, 0 without any.
-        Demands of the query (phrases, exclusions) are left aside. One search per name, over these chunks only, which
-        takes longer than one over all does.
-        """
-        searcher = self._open_searcher()
-        order = np.asarray(chunk_ids, dtype=np.int64)
-        among = self._build.among("chunk", order)
-        features = {}
-        for name in names:
-            found = features[name] = np.zeros(len(order), dtype=np.float32)
-            if name == "identifiers":
-                wanted, scale = self._build.counted(query.identifiers, name), float(len(query.identifiers))
-            else:
-                wanted = self._build.scored(query, FIELDS if name == "bm25" else (name,))
-                scale = self._reach(searcher, query)
-            if wanted is None or not len(order):
-                continue
-            numbers, own = _best(searcher, joined([(MUST, among), (MUST, wanted)]), len(order))
-            if len(numbers):
-                sorting = np.argsort(numbers)
-                numbers, own = numbers[sorting], own[sorting]
-                at = np.minimum(np.searchsorted(numbers, order), len(numbers) - 1)
-                np.copyto(found, own[at] / scale, where=numbers[at] == order, casting="same_kind")
-            if name == "bm25":
-                np.minimum(found, np.float32(1.0), out=found)
-        return features
-
-    @_reading
     def admitted(self, query: AnalyzedQuery, chunk_ids: Ids) -> Ids:
-        searcher = self._open_searcher()
-        if not len(chunk_ids):
-            return np.empty(0, dtype=np.int64)
-        asked = joined([(MUST, self._build.among("chunk", chunk_ids)), *self._build.demanded(query)])
-        return np.sort(_best(searcher, asked, len(chunk_ids))[0])
+        with self._reading() as searcher:
+            if not len(chunk_ids):
+                return np.empty(0, dtype=np.int64)
+            asked = joined([(MUST, self._build.among("chunk", chunk_ids)), *self._build.demanded(query)])
+            return np.sort(_best(searcher, asked, len(chunk_ids))[0])
 
     # -- looking around --------------------------------------------------------------------------------------------
 
@@ -292,38 +274,37 @@ class TantivyIndex:
     def generation(self) -> int:
         return self._state.generation
 
-    @_reading
     def frequencies(self, terms: Collection[str]) -> dict[str, int]:
-        """Those of these terms that some chunk's body, title, headings or path holds, each with how many bodies do,
-        or else titles, headings or paths; a deleted one may count until a merge drops it."""
-        held = self._frequency_of(self._open_searcher())
-        counts = ((term, next(filter(None, (int(held(field, term)) for field in WORD_FIELDS)), 0)) for term in terms)
-        return {term: count for term, count in counts if count}
+        """How many bodies hold each, or else titles, headings or paths; a deleted one may count until a merge."""
+        with self._reading() as searcher:
+            held = self._frequency_of(searcher)
+            counts = (
+                (term, next(filter(None, (int(held(field, term)) for field in WORD_FIELDS)), 0)) for term in terms
+            )
+            return {term: count for term, count in counts if count}
 
-    @_reading
     def terms(self, prefix: str, limit: int, *, identifiers: bool = False) -> list[str]:
-        field = "identifiers" if identifiers else "body"
-        found = self._open_searcher().terms_with_prefix(field, prefix, limit=limit)
-        return [term for term, _ in found]
+        with self._reading() as searcher:
+            field = "identifiers" if identifiers else "body"
+            found = searcher.terms_with_prefix(field, prefix, limit=limit)
+            return [term for term, _ in found]
 
-    @_reading
     def count(self) -> int:
-        return int(self._open_searcher().num_docs)
+        with self._reading() as searcher:
+            return int(searcher.num_docs)
 
-    @_reading
     def dead(self) -> int:
         """How many deleted entries its frequencies still count, until a merge drops them."""
-        searcher = self._open_searcher()
-        return _entries(searcher) - int(searcher.num_docs)
+        with self._reading() as searcher:
+            return _entries(searcher) - int(searcher.num_docs)
 
-    @_reading
     def entry_counts(self) -> dict[int, int]:
-        searcher = self._open_searcher()
-        number = int(searcher.num_docs)
-        if number == 0:
-            return {}
-        hits = searcher.search(tantivy.Query.all_query(), number, count=False).hits
-        return Counter(searcher.fast_field_values("doc", [address for _, address in hits]))
+        with self._reading() as searcher:
+            number = int(searcher.num_docs)
+            if number == 0:
+                return {}
+            hits = searcher.search(tantivy.Query.all_query(), number, count=False).hits
+            return Counter(searcher.fast_field_values("doc", [address for _, address in hits]))
 
     def give_up(self, error: BaseException) -> None:
         """Remember that its files can't be read, so that the next opening begins with an empty index."""
@@ -359,21 +340,16 @@ class TantivyIndex:
     def _reach(self, searcher: Any, query: AnalyzedQuery) -> float:
         """`reach`; remembered for the last question, which is asked of a search and of its features."""
         known = self._reached
-        if known is not None and known[0] is searcher and known[1] is query:
-            return known[2]
-        reach = self._reach_of(searcher, query)
-        self._reached = (searcher, query, reach)
-        return reach
-
-    def _reach_of(self, searcher: Any, query: AnalyzedQuery) -> float:
-        held, body = self._frequency_of(searcher), self._build.weights["body"]
-        absent, parts, entries = self._build.shares(query), [], sum([held("kind", kind) for kind in get_args(Kind)])
-        for field, term, weight in self._build.weighted(query, self._build.weights):
-            if containing := held(field, term):
-                absent.pop(term, None)
-                parts.append(weight * idf(containing, entries))
-        parts += [body * share * idf(0, entries) for share in absent.values()]
-        return (K1 + 1) * math.fsum(parts) or 1.0
+        if known is None or known[0] is not searcher or known[1] is not query:
+            held, body = self._frequency_of(searcher), self._build.weights["body"]
+            absent, parts, entries = self._build.shares(query), [], _entries(searcher)
+            for field, term, weight in self._build.weighted(query, self._build.weights):
+                if containing := held(field, term):
+                    absent.pop(term, None)
+                    parts.append(weight * idf(containing, entries))
+            parts += [body * share * idf(0, entries) for share in absent.values()]
+            known = self._reached = (searcher, query, (K1 + 1) * math.fsum(parts) or 1.0)
+        return known[2]
 
     def _frequency_of(self, searcher: Any) -> Callable[[str, str], int]:
         """What gives a field's and a term's document frequency; remembered, since questions share most words."""
@@ -387,45 +363,21 @@ class TantivyIndex:
         self._index.reload()
         return self._index.searcher()
 
-    def _open_searcher(self) -> Any:
+    @contextmanager
+    def _reading(self) -> Iterator[Any]:
+        """What searches. Where tantivy can't read its files, `damage` says so from then on, and `Damaged` is raised."""
+        self._require_open()
+        try:
+            yield self._searcher
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            self.give_up(error)
+            raise damaged(self._path, error) from error
+
+    def _require_open(self) -> None:
         if self._closed:
             raise Unavailable(f"The keyword index {self._path} is closed.", hint="Open the library again.")
-        return self._searcher
-
-    def _writing(self) -> Any:
-        if self._closed:
-            raise Unavailable(f"The keyword index {self._path} is closed.", hint="Open the library again.")
-        if self._writer is None:
-            try:
-                self._writer = self._new_writer()
-            except BaseException as error:
-                if not is_failure(error):
-                    raise
-                raise self._given_up(error) from error
-        return self._writer
-
-    def _delete(self, field: str, ids: Iterable[int]) -> None:
-        with self._lock:
-            for number in ids:
-                try:
-                    self._writing().delete_documents_by_term(field, int(number))
-                except _UNWRITTEN as error:
-                    raise self._given_up(error) from error
-
-    def _given_up(self, error: BaseException) -> Unavailable:
-        """The error to raise. A writer that failed once, on a full disk say, never writes again."""
-        self._writer = None  # what it still holds is lost; the next one starts from the last commit
-        remove_leftover(self._path, error)
-        return Unavailable(
-            f"The keyword index {self._path} can't be written: {str(error).rstrip('.')}.",
-            hint="Check free space and permissions, and that no other program writes there.",
-        )
-
-    def _new_writer(self) -> Any:
-        """A writer over what was committed; files that a killed one left behind would be in its way, and go."""
-        writer = self._index.writer(heap_size=_HEAP, num_threads=1)
-        writer.garbage_collect_files()
-        return writer
 
 
 def _entries(searcher: Any) -> int:

@@ -10,7 +10,7 @@ import logging
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 import tantivy
 
 from ..errors import Damaged, SetupError
-from ..files.owned_folder import Kind, claim, delete_files, json_object
+from ..files.owned_folder import Kind, claim, delete_files
 from ..files.writing import write_whole
 from ..models import AnalyzedQuery, Document, Ids, KeywordEntry, Selection
 from .columns import CODED
@@ -54,7 +54,7 @@ class State:
     generation: int = 0
 
 
-def build_schema() -> Any:
+def _schema() -> Any:
     """Text fields, values to filter by, and signed integers: an unsigned fast field panics on a plain int."""
     builder = tantivy.SchemaBuilder()
     for name in PHRASED:
@@ -66,6 +66,9 @@ def build_schema() -> Any:
     for name in ("chunk", "doc", "modified"):
         builder.add_integer_field(name, indexed=True, fast=True)
     return builder.build()
+
+
+SCHEMA = _schema()
 
 
 def entry_of(chunk_id: int, doc_id: int, document: Document, entry: KeywordEntry) -> Any:
@@ -90,13 +93,13 @@ def open_index(path: Path | None) -> tuple[Any, State]:
     somebody else's or can't be written.
     """
     if path is None:
-        index, state = tantivy.Index(build_schema()), State()
+        index, state = tantivy.Index(SCHEMA), State()
     else:
         try:
             claim(path, FOLDER)
             made = (path / "meta.json").exists()
             if not made:
-                index, state = tantivy.Index(build_schema(), str(path)), State()
+                index, state = tantivy.Index(SCHEMA, str(path)), State()
                 save_state(path, state)
         except (OSError, ValueError) as error:
             raise unwritable(path, str(error)) from error
@@ -155,21 +158,11 @@ def is_failure(error: BaseException) -> bool:
     return isinstance(error, (ValueError, OSError, RuntimeError)) or type(error).__name__ == "PanicException"
 
 
-def _is_unmarked_index(path: Path) -> bool:
-    """Whether its state file, or its schema, shows a folder to be an index that Librarian made."""
-    if json_object(path / STATE_FILE).keys() == {field.name for field in fields(State)}:
-        return True
-    schema = json_object(path / "meta.json").get("schema")
-    names = {field.get("name") for field in schema if isinstance(field, dict)} if isinstance(schema, list) else set()
-    return {*FIELDS, *VALUES, "chunk", "doc"} <= names
-
-
 #: The folder of a keyword index.
 FOLDER = Kind(
     "keyword index",
     "librarian.storage.keyword_schema",
     "Move it away, or choose another index folder with --index or `index.path` (INDEX_PATH).",
-    _is_unmarked_index,
 )
 
 
@@ -209,10 +202,9 @@ _OTHER_FORM = 0.2  #: what a form of a word counts: five of them less than the w
 
 
 class QueryBuilder:
-    """Builds queries for one schema and one set of weights."""
+    """Builds queries for one set of weights."""
 
-    def __init__(self, schema: Any, weights: FieldWeights) -> None:
-        self._schema = schema
+    def __init__(self, weights: FieldWeights) -> None:
         self.weights: dict[str, float] = asdict(weights)
 
     def shares(self, query: AnalyzedQuery) -> dict[str, float]:
@@ -237,9 +229,9 @@ class QueryBuilder:
 
     def scored(self, query: AnalyzedQuery, fields: Iterable[str]) -> Query | None:
         """Any of the terms in any of the fields, weighted; None where there is nothing to look for."""
-        of_term, boosted, schema = tantivy.Query.term_query, tantivy.Query.boost_query, self._schema
+        of_term, boosted = tantivy.Query.term_query, tantivy.Query.boost_query
         clauses = [
-            (SHOULD, boosted(of_term(schema, field, term, "freq"), weight))
+            (SHOULD, boosted(of_term(SCHEMA, field, term, "freq"), weight))
             for field, term, weight in self.weighted(query, fields)
         ]
         return tantivy.Query.boolean_query(clauses) if clauses else None
@@ -278,7 +270,7 @@ class QueryBuilder:
             clauses.append((MUST, self._unscored(tantivy.Query.boolean_query(any_of))))
         if selection.modified is not None:
             low, high = selection.modified
-            within = tantivy.Query.range_query(self._schema, "modified", tantivy.FieldType.Integer, low, high)
+            within = tantivy.Query.range_query(SCHEMA, "modified", tantivy.FieldType.Integer, low, high)
             clauses.append((MUST, self._unscored(within)))
         return clauses
 
@@ -286,19 +278,19 @@ class QueryBuilder:
         """Entries whose number is one of these; scores nothing."""
         values: list[int] = np.asarray(numbers).tolist()
         if len(values) > _FEW:
-            return self._unscored(tantivy.Query.term_set_query(self._schema, field, values))
-        any_of = [(SHOULD, tantivy.Query.term_query(self._schema, field, value)) for value in values]
+            return self._unscored(tantivy.Query.term_set_query(SCHEMA, field, values))
+        any_of = [(SHOULD, tantivy.Query.term_query(SCHEMA, field, value)) for value in values]
         return self._unscored(tantivy.Query.boolean_query(any_of))
 
     def _phrase(self, words: tuple[str, ...]) -> Query:
         if len(words) == 1:
             found = [self._term(field, words[0], "basic") for field in PHRASED]
         else:
-            found = [tantivy.Query.phrase_query(self._schema, field, list(words)) for field in PHRASED]
+            found = [tantivy.Query.phrase_query(SCHEMA, field, list(words)) for field in PHRASED]
         return tantivy.Query.boolean_query([(SHOULD, query) for query in found])
 
     def _term(self, field: str, term: str, detail: str) -> Query:
-        return tantivy.Query.term_query(self._schema, field, term, detail)
+        return tantivy.Query.term_query(SCHEMA, field, term, detail)
 
     @staticmethod
     def _unscored(query: Query) -> Query:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 from threading import RLock
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from ..models import (
     OUTDATED,
@@ -28,7 +28,6 @@ from .rows import (
     CHUNK_COLUMNS,
     DOCUMENT_COLUMNS,
     EMAIL_COLUMNS,
-    LEFT_OUT,
     UNFINISHED,
     Row,
     stored_chunk,
@@ -61,18 +60,20 @@ _FACTS = ("generation", "changes", "marks", "forgotten", "model", "model_key", "
 _STATE = f"SELECT key, value FROM meta WHERE key IN ({', '.join(map(repr, _FACTS))})"
 
 
+T = TypeVar("T")
+_Known: TypeAlias = LruCache[tuple[int, int, bool], T]  #: by number of changes, id, and whether with text
+
+
 @dataclass(slots=True)
 class Memory:
     """What readers of a catalog found, each under the state of the catalog in which it was true."""
 
-    #: (number of changes, document id, whether with text) → the document
-    documents: LruCache[tuple[int, int, bool], StoredDocument] = field(
+    documents: _Known[StoredDocument] = field(
         default_factory=lambda: LruCache(
             4096, most_weight=_CACHED_CHARACTERS, weigh=lambda stored: len(stored.document.text)
         )
     )
-    #: (number of changes, chunk id) → the chunk
-    chunks: LruCache[tuple[int, int], StoredChunk] = field(default_factory=lambda: LruCache(_CACHED_CHUNKS))
+    chunks: _Known[StoredChunk] = field(default_factory=lambda: LruCache(_CACHED_CHUNKS))
     columns: tuple[int, Columns] | None = None  #: number of changes, and the columns then
     columns_lock: RLock = field(default_factory=RLock)
     #: (numbers of changes and of embedding marks), embedded chunks by model; empty: of any
@@ -87,7 +88,6 @@ class CatalogReader:
         self._rows = session.rows
         self._shared_products = shared_products
         self._memory = memory
-        self._columns: Columns | None = None
         self._paths: dict[str, dict[str, list[str]]] = {}  # statement → value → paths
         self._facts = state = memory.facts = dict(session.rows(_STATE))
         self.generation = int(state.get("generation", 0))
@@ -98,18 +98,29 @@ class CatalogReader:
 
     def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
         """Stored chunks by id; unknown ids are missing. Those that were read lately aren't read again."""
-        cache, found, missing = self._memory.chunks, {}, []
-        for chunk_id in ids:
-            if (stored := cache.get((self.changes, chunk_id))) is not None:
-                found[chunk_id] = stored
+
+        def read(missing: list[int]) -> dict[int, StoredChunk]:
+            rows = self._rows(f"SELECT id, {CHUNK_COLUMNS} FROM chunks WHERE id AMONG ?", missing)
+            return {row[0]: stored_chunk(row) for row in rows}
+
+        return self._known_or_read(self._memory.chunks, ids, False, read)
+
+    def _known_or_read(
+        self, cache: _Known[T], ids: Sequence[int], text: bool, read: Callable[[list[int]], dict[int, T]]
+    ) -> dict[int, T]:
+        """What is known of these ids, and what `read` gives of the others; of more than are shown nothing is kept."""
+        found: dict[int, T] = {}
+        missing: list[int] = []
+        for number in map(int, ids):
+            if (known := cache.get((self.changes, number, text))) is not None:
+                found[number] = known
             else:
-                missing.append(chunk_id)
+                missing.append(number)
         if missing:
-            rows = self._rows(f"SELECT id, {CHUNK_COLUMNS} FROM chunks WHERE id AMONG ?", list(map(int, missing)))
-            read = self._stored(rows)
-            for stored in read if len(read) <= _SHOWN else ():
-                cache.put((self.changes, stored.chunk_id), stored)
-            found |= {stored.chunk_id: stored for stored in read}
+            fresh = read(missing)
+            for number, value in fresh.items() if len(fresh) <= _SHOWN else ():
+                cache.put((self.changes, number, text), value)
+            found |= fresh
         return found
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
@@ -119,22 +130,13 @@ class CatalogReader:
     def chunks_of(self, doc_id: int) -> list[StoredChunk]:
         """All chunks of a document in order."""
         rows = self._rows(f"SELECT id, {CHUNK_COLUMNS} FROM chunks WHERE doc_id = ? ORDER BY ordinal", doc_id)
-        return self._stored(rows)
+        return [stored_chunk(row) for row in rows]
 
     def chunks_between(self, doc_id: int, first: int, last: int, start: int, end: int) -> list[StoredChunk]:
         """Chunks of a document in order, with ordinals from `first` to `last`, that overlap two offsets of its text."""
         statement = f"""SELECT id, {CHUNK_COLUMNS} FROM chunks
             WHERE doc_id = ? AND ordinal BETWEEN ? AND ? AND start < ? AND "end" > ? ORDER BY ordinal"""
-        return self._stored(self._rows(statement, doc_id, first, last, end, start))
-
-    def _stored(self, rows: Sequence[Row]) -> list[StoredChunk]:
-        """Chunks of rows, with what their documents' texts must tell where rows leave it out."""
-        pending_chunks = sorted({row[1] for row in rows if row[-1].startswith(LEFT_OUT)})
-        texts: dict[int, str] = {}
-        if pending_chunks:
-            found = self._rows("SELECT doc_id, text FROM texts WHERE doc_id AMONG ?", pending_chunks)
-            texts = {doc_id: unpack_text(packed) for doc_id, packed in found}
-        return [stored_chunk(row, texts.get(row[1], "")) for row in rows]
+        return [stored_chunk(row) for row in self._rows(statement, doc_id, first, last, end, start)]
 
     def copies(self, chunk_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
         """Further documents (file paths, sorted, at most `MOST_COPIES`) that hold a chunk of the same hash; only chunks
@@ -191,19 +193,7 @@ class CatalogReader:
         """Documents by id; unknown ids are missing. Without `text` also without links, headings' spans and blocks.
 
         Those that were read lately aren't read again."""
-        texts, known, missing = self._memory.documents, {}, []
-        for doc_id in list(map(int, ids)):
-            if (stored := texts.get((self.changes, doc_id, text))) is not None:
-                known[doc_id] = stored
-            else:
-                missing.append(doc_id)
-        if missing:
-            read = self._documents(missing, text)
-            if len(read) <= _SHOWN:
-                for doc_id, stored in read.items():
-                    texts.put((self.changes, doc_id, text), stored)
-            known |= read
-        return known
+        return self._known_or_read(self._memory.documents, ids, text, lambda missing: self._documents(missing, text))
 
     def _documents(self, ids: list[int], text: bool) -> dict[int, StoredDocument]:
         rows = self._rows(f"SELECT id, {DOCUMENT_COLUMNS}, content_hash FROM documents WHERE id AMONG ?", ids)
@@ -243,7 +233,7 @@ class CatalogReader:
         """Documents without text, by path. Raises `CallerError` for a date filter that isn't a date."""
         ids = [row[0] for row in self._rows("SELECT id FROM documents ORDER BY file_path")]
         if not filters.is_empty():
-            passing = self._own_columns().select(filters).doc_ids
+            passing = self.columns().select(filters).doc_ids
             if passing is not None:
                 among = set(passing.tolist())
                 ids = [doc_id for doc_id in ids if doc_id in among]
@@ -325,7 +315,8 @@ class CatalogReader:
             unknown = len(changes) < self.changes - at
             # Above so many changed documents, reading all columns anew is no slower.
             if columns is None or unknown or len(changed) > 100 + columns.documents // 4:
-                columns = self.load_columns()
+                chunks = self._rows("SELECT id, doc_id, text_key FROM chunks")
+                columns = columns_of(self._rows(DOCUMENTS), chunks, self.generation, self._shared_products)
             elif changed:
                 documents = self._rows(f"{DOCUMENTS} WHERE d.id AMONG ?", changed)
                 chunks = self._rows("SELECT id, doc_id, text_key FROM chunks WHERE doc_id AMONG ?", changed)
@@ -334,20 +325,6 @@ class CatalogReader:
                 columns = replace(columns, generation=self.generation)
             self._memory.columns = self.changes, columns
             return columns
-
-    def load_columns(self) -> Columns:
-        """All columns, read anew."""
-        chunks = self._rows("SELECT id, doc_id, text_key FROM chunks")
-        return columns_of(self._rows(DOCUMENTS), chunks, self.generation, self._shared_products)
-
-    def _own_columns(self) -> Columns:
-        """The columns of just this transaction's state."""
-        if self._columns is None:
-            with self._memory.columns_lock:
-                columns = self.columns()
-                newer = self._memory.columns is not None and self._memory.columns[0] > self.changes
-            self._columns = self.load_columns() if newer else columns
-        return self._columns
 
     # -- mails -----------------------------------------------------------------------------------------------------
 
@@ -390,7 +367,7 @@ class CatalogReader:
 
     def products(self) -> dict[str, dict[str, int]]:
         """Product → component → number of documents (mails included), by name."""
-        return {product: dict(components) for product, components in self._own_columns().products.items()}
+        return {product: dict(components) for product, components in self.columns().products.items()}
 
     def count(self, model: str = "") -> Count:
         """Totals. `documents` are those that aren't mails; `by_product` counts both. `embedded_chunks` are those of
@@ -406,7 +383,7 @@ class CatalogReader:
             if len(rows) > 1:
                 embedded[""] = self._rows("SELECT count(DISTINCT chunk_id) FROM windows")[0][0]
             known = self._memory.embedded = (state, embedded)
-        return replace(self._own_columns().count, embedded_chunks=known[1].get(model, 0))
+        return replace(self.columns().count, embedded_chunks=known[1].get(model, 0))
 
     def failures(self) -> list[Failure]:
         """What couldn't be read and what was left out, by path."""

@@ -64,7 +64,7 @@ def moved_reference_row(source: SourceFile, kind: Kind, title: str, structure: b
             title=title,
             text="",
             links=tuple(starmap(Link, openings["links"])),
-            labels=tuple(openings.get("labels", ())),
+            labels=tuple(openings["labels"]),
             front_matter=openings["front_matter"],
         )
     )
@@ -115,10 +115,6 @@ def micros_or_no_date(date: str) -> int:
 
 
 Row = tuple[Any, ...]
-
-#: An opening of more characters isn't kept with each of its passages: a table's header may be larger than they are.
-OPENING = 600
-LEFT_OUT = "~"  #: stands before frames of which an opening isn't kept: only the document's text tells it
 
 UNFINISHED = "unfinished"  #: what `known` gives as the hash of an archive whose members are stored, but not yet itself
 
@@ -205,7 +201,8 @@ def email_row(doc_id: int, email: Email) -> Row:
 
 def chunk_row(chunk_id: int, doc_id: int, chunk: Chunk) -> Row:
     """The chunk's id, the values of CHUNK_COLUMNS, and its text's key."""
-    frames = _packed_frames(chunk) if chunk.frames or chunk.titles or chunk.unseen else ""
+    marks = ([astuple(frame) for frame in chunk.frames], chunk.titles, chunk.unseen)
+    frames = json.dumps(marks) if any(marks) else ""
     fields = attrgetter(*CHUNK_FIELDS)(chunk)
     return (chunk_id, doc_id, *fields, json.dumps(chunk.heading_path), frames, text_key(chunk.text))
 
@@ -216,26 +213,12 @@ def text_key(text: str) -> int:
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
-def _packed_frames(chunk: Chunk) -> str:
-    openings = [frame.opening if len(frame.opening) <= OPENING else None for frame in chunk.frames]
-    frames = [
-        (f.kind, f.start, f.end, opening, f.opening_end, f.closing, f.closing_start)
-        for f, opening in zip(chunk.frames, openings, strict=True)
-    ]
-    return (LEFT_OUT if None in openings else "") + json.dumps((frames, chunk.titles, chunk.unseen))
-
-
-def stored_chunk(row: Row, document_text: str = "") -> StoredChunk:
-    """From the chunk's id and CHUNK_COLUMNS; long openings come from the document's text where that is given."""
+def stored_chunk(row: Row) -> StoredChunk:
+    """From the chunk's id and CHUNK_COLUMNS."""
     chunk_id, doc_id, ordinal, start, end, text, level, page, line_start, line_end, digest, path, packed = row
-    place = (level, page, line_start, line_end, digest)
-    if not packed:
-        return StoredChunk(chunk_id, doc_id, Chunk(ordinal, start, end, text, _heading_path(path), *place))
-    frames, titles, unseen = json.loads(packed.removeprefix(LEFT_OUT))
-    for frame in frames:
-        if frame[3] is None:
-            frame[3] = document_text[start + frame[1] : start + frame[4]].rstrip("\n")
+    frames, titles, unseen = json.loads(packed) if packed else ((), (), ())
     marks = (tuple(starmap(Frame, frames)), tuple(map(tuple, titles)), tuple(map(tuple, unseen)))
+    place = (level, page, line_start, line_end, digest)
     return StoredChunk(chunk_id, doc_id, Chunk(ordinal, start, end, text, _heading_path(path), *place, *marks))
 
 
@@ -275,7 +258,7 @@ def _structure(packed: bytes) -> dict[str, Any]:
         "page_starts": tuple(structure["page_starts"]),
         "excluded": tuple(starmap(Excluded, structure["excluded"])),
         "links": tuple(starmap(Link, structure["links"])),
-        "labels": tuple(structure.get("labels", ())),  # which older formats lack
+        "labels": tuple(structure["labels"]),
         "front_matter": structure["front_matter"],
     }
 

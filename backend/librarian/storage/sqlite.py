@@ -13,22 +13,21 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from threading import RLock
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from ..errors import Damaged, SetupError, Unavailable
 from ..files import owned_folder
 from ..files.owned_folder import APPLICATION_ID
 from ..files.paths import too_long
-from .database import Dialect, Session, tables_for
+from .database import Database, Dialect, Session, tables_for
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
 
 _DIALECT: Final = Dialect("INTEGER PRIMARY KEY", "TEXT", "BLOB", " WITHOUT ROWID", "")
 _IDLE_S: Final = 30.0  #: an unused read connection is closed after this long: each keeps 2 MB of pages
 _MOST: Final = 20  #: sentences per kind of trouble
-_STREAMED: Final = 1024  #: rows per batch
+_STREAMED: Final = 8192  #: rows per batch: as many as a block of the exact store
 _MARK: Final = ".suspect"
 _LOGS: Final = ("-wal", "-shm")
 #: What begins, ends and undoes a transaction, and a part of one.
@@ -41,48 +40,44 @@ def _translated(statement: str) -> str:
     return statement.replace("AMONG ?", "IN (SELECT value FROM json_each(?))")
 
 
-class SqliteSession:
+class SqliteSession(Session):
     """A `Session` over a connection that is in a transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
 
     def rows(self, statement: str, *values: object) -> list[Any]:
-        """All rows that a statement returns."""
         # A list is one bound value, whatever its length: one prepared statement.
         bound = [json.dumps(value) if isinstance(value, list) else value for value in values]
         return self.connection.execute(_translated(statement), bound).fetchall()
 
     def many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
-        """Execute the statement for each row of values."""
         self.connection.executemany(statement, rows)
 
     def stream(self, statement: str, *values: object) -> Iterator[list[Any]]:
-        """The rows that a statement returns, in batches."""
         bound = [json.dumps(value) if isinstance(value, list) else value for value in values]
         cursor = self.connection.execute(_translated(statement), bound)
         while rows := cursor.fetchmany(_STREAMED):
             yield rows
 
-    def notify(self, generation: int) -> None:
-        """No other server reads this file."""
 
-
-class SqliteDatabase:
+class SqliteDatabase(Database):
     """A `Database` in the file `path`, made with the tables of `template` where there is none.
 
     Raises `Damaged` where the file can't be read or has another version, `SetupError` where it can't be opened or
-    belongs to another program. `name` is what messages call it. With `shrinks`, `compact` gives space back.
+    belongs to another program. `name` is what messages call it.
     """
 
-    def __init__(self, path: Path, template: str, version: int, name: str, *, shrinks: bool = False) -> None:
+    def __init__(self, path: Path, template: str, version: int, name: str) -> None:
         self.path = path
-        self._name, self._shrinks = name, shrinks
+        self._name = name
         self._damage = ""
         self._closed = False
         self._write_lock, self._connections_lock = RLock(), RLock()
         self._idle: list[tuple[sqlite3.Connection, float]] = []  # with the time since when, longest first
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if _mark_of(path).exists():
+            raise Damaged(f"The {name} {path} could not be read when it was open before.")
         try:
             self._writer = _connect(path)
         except sqlite3.DatabaseError as error:
@@ -102,13 +97,8 @@ class SqliteDatabase:
             self._explained(sqlite3.OperationalError())
         return self._damage
 
-    def join(self) -> SqliteDatabase:
-        """The file itself: one part uses it."""
-        return self
-
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """A read transaction: what is committed later stays invisible until it ends."""
         with self._connections_lock:
             self._require_open()
             connection = self._idle.pop()[0] if self._idle else None
@@ -144,21 +134,12 @@ class SqliteDatabase:
                     raise self._explained(error) from error
                 raise
 
-    def storable(self, value: T) -> T:
-        """The value itself: half surrogates, which alone can't be stored, raise `UnicodeEncodeError`."""
-        return value
-
     def inconsistencies(self, session: Session) -> list[str]:
         """What SQLite finds wrong with pages, indexes and references."""
         found = [f"SQLite: {row[0]}." for row in session.rows(f"PRAGMA integrity_check({_MOST})") if row[0] != "ok"]
         for table, row_id, parent, _ in session.rows("PRAGMA foreign_key_check")[:_MOST]:
             found.append(f"Row {row_id} of {table} refers to a row of {parent} that is not there.")
         return found
-
-    def compact(self) -> None:
-        """Give deleted rows' space back to the disk."""
-        with self._write_lock:
-            self._writer.executescript("PRAGMA incremental_vacuum")  # `execute` would free a single page
 
     def close(self) -> None:
         """Close the file; readers that are still open close theirs when they end."""
@@ -171,15 +152,6 @@ class SqliteDatabase:
             self._writer.close()
 
     # -- damage ----------------------------------------------------------------------------------------------------
-
-    @property
-    def is_suspect(self) -> bool:
-        """Whether a page of this file could not be read when it was open before."""
-        return os.path.exists(_mark_of(self.path))
-
-    def trust(self) -> None:
-        """Forget the mark of a file that was read whole and is well."""
-        _mark_of(self.path).unlink(missing_ok=True)
 
     def _explained(self, error: Exception) -> Exception:
         """The error to raise: a full disk and a damaged file are no bugs; a wrong statement is one, and stays."""
@@ -222,16 +194,13 @@ class SqliteDatabase:
     def _prepare(self, template: str, version: int) -> None:
         found, application = self._number("user_version"), self._number("application_id")
         tables = self._writer.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-        own = (APPLICATION_ID, 0) if self._shrinks else (APPLICATION_ID,)  # caches carried no id before
-        if tables and application not in own:
+        if tables and application != APPLICATION_ID:
             raise SetupError(
                 f"{self.path} is a database of another program.",
                 hint="Choose another index folder with --index or `index.path`.",
             )
         if found not in (0, version) or (tables and not found):
             raise Damaged(f"The {self._name} {self.path} has format {found}, and this version uses {version}.")
-        if self._shrinks:
-            self._writer.execute("PRAGMA auto_vacuum = INCREMENTAL")
         for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "journal_size_limit = 67108864"):
             self._writer.execute(f"PRAGMA {pragma}")
         if not tables:

@@ -1,10 +1,10 @@
-"""Interfaces."""
+"""What a vector store is, and what all of them do with batches, questions and filters."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -46,14 +46,6 @@ class VectorStore(Protocol):
 
     def close(self) -> None:
         """Let go of files and connections; what was stored stays."""
-
-
-@runtime_checkable
-class BulkStore(VectorStore, Protocol):
-    """A store that can be filled at once while it is empty, much faster than by `upsert`."""
-
-    def load(self, batches: Iterable[tuple[Ids, Vectors | HalfVectors, Sequence[Mapping[str, object]]]]) -> int:
-        """(ids, vectors, payloads), no id twice; returns the rows. Raises `ValueError` where the store isn't empty."""
 
 
 def checked_batch(ids: Ids, vectors: Vectors, dimension: int) -> tuple[Ids, Vectors]:

@@ -24,11 +24,11 @@ import sqlite3
 import struct
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -40,7 +40,6 @@ from .base import best_first, checked_batch, checked_question, passes
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
 Distance = Literal["cosine", "l2", "ip"]
 
 REBUILD_SHARE: Final = 0.3  #: dead entries of all; 10,000 one-file updates grew a folder 9.2× without it
@@ -50,12 +49,8 @@ FEW: Final = 2000  #: windows that are fetched and compared rather than searched
 NARROW: Final = 0.2  #: share of windows below which their ids are given instead of asking for more
 _DEAD_MATTER: Final = 200  #: fewer dead entries than this aren't worth a rebuild
 _DATABASE: Final = "chroma.sqlite3"
-_OPENING: Final = (
-    "librarian.opening"  #: lies in the folder while it is loaded: left behind where the process dies of it
-)
-_NOTED: Final = frozenset(
-    {"fingerprint", "dimension", "dead"}
-)  #: a collection's metadata, by which it is known as ours
+#: Lies in the folder while it is loaded: left behind where the process dies of it.
+_OPENING: Final = "librarian.opening"
 #: version, offset, capacity, count, size of a row, label and data offsets, levels, entry point, M (three), factor, ef
 _HEADER: Final = struct.Struct("<i6QiI3QdQ")
 _GRAPH: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  #: the folder of a collection's graph
@@ -64,9 +59,9 @@ _NAME: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{1,510}[a-zA-Z0-9]")
 _FULL: Final = re.compile(r"\(code: 13\)|\bos error (28|122)\b|\[Errno (28|122)\]")
 
 
-def _asked(folder: Path, query: str, *values: object, more: str = "") -> list[Any]:
+def _asked(folder: Path, query: str, *values: object) -> list[Any]:
     # quoted: of a bare path `#` and `?` end the name, and SQLite would make a file of what is before them
-    uri = f"{(folder / _DATABASE).absolute().as_uri()}?mode=ro{more}"
+    uri = f"{(folder / _DATABASE).absolute().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True)) as db:
         return db.execute(query, values).fetchall()
 
@@ -85,22 +80,11 @@ def _check_graphs(folder: Path) -> None:
                 raise ValueError(f"{header.parent.name}/{name} has {size} of {expected} bytes")
 
 
-def _is_unmarked_folder(folder: Path) -> bool:
-    """Whether all collections that the database holds carry what Librarian notes of its own."""
-    query = "SELECT key FROM collection_metadata WHERE collection_id = ?"
-    try:
-        ids = _asked(folder, "SELECT id FROM collections", more="&immutable=1")
-        return bool(ids) and all({row[0] for row in _asked(folder, query, *one)} >= _NOTED for one in ids)
-    except sqlite3.Error:
-        return False
-
-
 #: The folder of a Chroma database.
 FOLDER: Final = owned_folder.Kind(
     "Chroma",
     "librarian.vector_stores.chroma",
     "Choose another folder, or an empty one, with vector_db.path; vectors are copied there without embedding.",
-    _is_unmarked_folder,
 )
 
 
@@ -155,7 +139,14 @@ class ChromaStore:
         self._names: dict[int, str] = {}  #: Chroma's id of each
         self._client: Any = None
         self._collection: Any = None
-        self._guarded(self._open)
+        try:
+            self._open()
+        except (LibrarianError, PermissionError):
+            raise
+        except BaseException as error:
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
+            self._recreate(str(error))
 
     # -- the protocol ----------------------------------------------------------------------------------------------
 
@@ -169,23 +160,26 @@ class ChromaStore:
         given = [remaining[number] for number in ids.tolist()]
         named = {number: _name(number, one) for number, one in zip(ids.tolist(), given, strict=True)}
         documents = [str(one["text"]) for one in given] if all("text" in one for one in given) else None
-        with self._lock:
+        with self._using():
             moved = [number for number, name in named.items() if self._names.get(number, name) != name]
             if moved:
                 self.delete(np.array(moved))
-            self._do(lambda: self._upsert(list(named.values()), vectors, [_storable(one) for one in given], documents))
+            self._upsert(list(named.values()), vectors, [_storable(one) for one in given], documents)
             self._names |= named
             self._ids = np.union1d(self._ids, ids)
 
     def delete(self, ids: Ids) -> None:
-        with self._lock:
+        with self._using():
             deleted = np.intersect1d(np.asarray(ids, dtype=np.int64), self._ids)
             if deleted.size:
-                self._do(lambda: self._delete([self._names[number] for number in deleted.tolist()]))
+                names = [self._names[number] for number in deleted.tolist()]
+                for span in self._spans(len(names)):
+                    self._collection.delete(ids=names[span])
+                self._collection.modify(metadata=self._metadata(self.dead + len(names)))
                 for number in deleted.tolist():
                     del self._names[number]
                 self._ids = np.setdiff1d(self._ids, deleted, assume_unique=True)
-                self.dead += int(deleted.size)
+                self.dead += len(names)
 
     def search(self, vector: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
         """Window ids and cosines, best first, ties by id, of windows whose chunk passes.
@@ -193,7 +187,7 @@ class ChromaStore:
         Raises `Unavailable` on a search that finds the folder damaged or gone; later ones find the new, empty one.
         """
         question = checked_question(vector, self.dimension)
-        with self._lock:
+        with self._using():
             allowed = self._ids if selection.mask is None else self._ids[passes(selection, self._ids)]
             if limit < 1 or not allowed.size:
                 return np.empty(0, np.int64), np.empty(0, np.float32)
@@ -217,7 +211,8 @@ class ChromaStore:
 
     def clear(self) -> None:
         """Drop the collection and begin an empty one."""
-        self._do(self._start_over)
+        with self._using():
+            self._start_over()
 
     def close(self) -> None:
         """Let go of the folder. Calling anything but `close` afterwards raises `Unavailable`."""
@@ -233,8 +228,18 @@ class ChromaStore:
 
     def rebuild(self) -> None:
         """Put the living rows into a new collection. What a kill in the middle loses is refilled from the cache."""
-        with self._lock:
-            self._do(self._rebuild)
+        with self._using():
+            ids, of = self._ids, self._names
+            names = list(of.values())
+            pages = [
+                self._collection.get(ids=names[span], include=["embeddings", "metadatas", "documents"])
+                for span in self._spans(len(names))
+            ]
+            self._start_over()
+            for page in pages:
+                documents = page["documents"] if None not in page["documents"] else None
+                self._upsert(page["ids"], page["embeddings"], page["metadatas"], documents)
+            self._ids, self._names = ids, of
 
     # -- Chroma ----------------------------------------------------------------------------------------------------
 
@@ -249,24 +254,6 @@ class ChromaStore:
                 documents=documents[span] if documents else None,
             )
 
-    def _delete(self, names: Sequence[str]) -> None:
-        for span in self._spans(len(names)):
-            self._collection.delete(ids=names[span])
-        self._collection.modify(metadata=self._metadata(self.dead + len(names)))
-
-    def _rebuild(self) -> None:
-        ids, of = self._ids, self._names
-        names = list(of.values())
-        pages = [
-            self._collection.get(ids=names[span], include=["embeddings", "metadatas", "documents"])
-            for span in self._spans(len(names))
-        ]
-        self._start_over()
-        for page in pages:
-            documents = page["documents"] if None not in page["documents"] else None
-            self._upsert(page["ids"], page["embeddings"], page["metadatas"], documents)
-        self._ids, self._names = ids, of
-
     def _spans(self, count: int) -> list[slice]:
         largest = self._client.get_max_batch_size()
         return [slice(start, start + largest) for start in range(0, count, largest)]
@@ -274,10 +261,8 @@ class ChromaStore:
     def _nearest(self, question: Vector, count: int, among: Ids | None = None) -> tuple[Ids, Vector]:
         """What Chroma takes for the nearest, in no reliable order of ties."""
         names = None if among is None else [self._names[number] for number in among.tolist()]
-        answer = self._do(
-            lambda: self._collection.query(
-                query_embeddings=question[np.newaxis], n_results=count, ids=names, include=["distances"]
-            )
+        answer = self._collection.query(
+            query_embeddings=question[np.newaxis], n_results=count, ids=names, include=["distances"]
         )
         distances = np.asarray(answer["distances"][0], dtype=np.float32)
         # squared length of a difference of unit vectors: 2 − 2·cosine
@@ -287,19 +272,20 @@ class ChromaStore:
     def _compared(self, question: Vector, among: Ids) -> tuple[Ids, Vector]:
         """These windows with their cosines, in no order."""
         names = [self._names[number] for number in among.tolist()]
-        rows = self._do(lambda: self._collection.get(ids=names, include=["embeddings"]))
+        rows = self._collection.get(ids=names, include=["embeddings"])
         vectors = np.asarray(rows["embeddings"], dtype=np.float32).reshape(-1, self.dimension)
         return _numbers(rows["ids"]), np.einsum("ij,j->i", vectors, question)
 
-    def _do(self, work: Callable[[], T]) -> T:
-        """Do something with the collection; where that fails, begin anew and raise `Unavailable`."""
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        """What is done with the collection; where that fails, it is begun anew and `Unavailable` raised."""
         with self._lock:
             if self._client is None:
                 raise Unavailable("The Chroma store is closed.", hint="Open the library again.")
             try:
                 if not (self.path / _DATABASE).exists():
                     raise FileNotFoundError(f"{self.path} was removed")
-                return work()
+                yield
             except (LibrarianError, ValueError, TypeError):
                 raise
             except Exception as error:
@@ -310,17 +296,6 @@ class ChromaStore:
                 ) from error
 
     # -- opening ---------------------------------------------------------------------------------------------------
-
-    def _guarded(self, opening: Callable[[], None]) -> None:
-        """Open the folder; where that fails, begin anew."""
-        try:
-            opening()
-        except (LibrarianError, PermissionError):
-            raise
-        except BaseException as error:
-            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-                raise
-            self._recreate(str(error))
 
     def _open(self) -> None:
         import chromadb
@@ -363,9 +338,6 @@ class ChromaStore:
         It has the name that is set, unless another collection has it, as one of the model before that still answers.
         """
         noted = {found.name: found.metadata or {} for found in client.list_collections()}
-        for name in [name for name, facts in noted.items() if facts.keys() >= _NOTED and "model" not in facts]:
-            self._drop(client, name)  # an earlier version's
-            del noted[name]
         known = {"base": self.collection, "model": self._model}
         own = next((name for name, facts in noted.items() if known.items() <= facts.items()), "")
         rival = noted.get(self.collection) if own != self.collection else None

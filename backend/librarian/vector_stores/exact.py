@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 import mmap
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -39,45 +39,51 @@ def scan_graph(count: int, dimension: int) -> bytes:
 
     A row's score is its scale times the sum of its products with both parts of the question, each times its worth.
     The constants `rows`, int8 of shape (dimension, count), and `scales`, float32 of shape (1, count), are to be given
-    as external initializers.
+    as external initializers. The numbers are those of ONNX's protocol buffers.
     """
-    graph = b"".join(
-        (
-            _node("MatMulInteger", ("question", "rows", "zero"), "products"),
-            _node("Cast", ("products",), "parts", _text(1, "to") + _number(3, _FLOAT) + _number(20, 2)),
-            _node("MatMul", ("worth", "parts"), "sums"),
-            _node("Mul", ("sums", "scales"), "scores"),
-            _text(2, "scan"),
-            _message(5, _tensor("rows", _INT8, (dimension, count)) + _elsewhere(count * dimension)),
-            _message(5, _tensor("scales", _FLOAT, (1, count)) + _elsewhere(count * 4)),
-            _message(5, _tensor("zero", _UINT8, ()) + _message(9, bytes([ZERO_POINT]))),
-            _message(11, _value_info("question", _UINT8, (2, dimension))),
-            _message(11, _value_info("worth", _FLOAT, (1, 2))),
-            _message(12, _value_info("scores", _FLOAT, (1, count))),
-        )
+    cast_to = ((1, "to"), (3, _FLOAT), (20, 2))
+    graph = _message(
+        (1, _node("MatMulInteger", ("question", "rows", "zero"), "products")),
+        (1, _node("Cast", ("products",), "parts", (5, _message(*cast_to)))),
+        (1, _node("MatMul", ("worth", "parts"), "sums")),
+        (1, _node("Mul", ("sums", "scales"), "scores")),
+        (2, "scan"),
+        (5, _external("rows", _INT8, (dimension, count), dimension * count)),
+        (5, _external("scales", _FLOAT, (1, count), 4 * count)),
+        (5, _message((2, _UINT8), (8, "zero"), (9, bytes([ZERO_POINT])))),
+        (11, _value("question", _UINT8, (2, dimension))),
+        (11, _value("worth", _FLOAT, (1, 2))),
+        (12, _value("scores", _FLOAT, (1, count))),
     )
-    return b"".join((_number(1, 8), _message(7, graph), _message(8, _number(2, 13))))
+    return _message((1, 8), (7, graph), (8, _message((2, 13))))
 
 
-def _node(kind: str, inputs: tuple[str, ...], output: str, attribute: bytes = b"") -> bytes:
-    named = b"".join(_text(1, name) for name in inputs) + _text(2, output) + _text(4, kind)
-    return _message(1, named + (_message(5, attribute) if attribute else b""))
+def _node(kind: str, inputs: tuple[str, ...], output: str, *attribute: tuple[int, bytes]) -> bytes:
+    return _message(*((1, name) for name in inputs), (2, output), (4, kind), *attribute)
 
 
-def _elsewhere(length: int) -> bytes:
-    """Of a tensor whose data is handed over in memory."""
+def _external(name: str, kind: int, shape: tuple[int, int], length: int) -> bytes:
+    """A tensor whose data is handed over in memory."""
     place = {"location": "memory", "offset": "0", "length": str(length)}
-    return b"".join(_message(13, _text(1, key) + _text(2, value)) for key, value in place.items()) + _number(14, 1)
+    entries = ((13, _message((1, key), (2, value))) for key, value in place.items())
+    return _message(*((1, size) for size in shape), (2, kind), (8, name), *entries, (14, 1))
 
 
-def _tensor(name: str, kind: int, shape: tuple[int, ...]) -> bytes:
-    return b"".join(_number(1, size) for size in shape) + _number(2, kind) + _text(8, name)
+def _value(name: str, kind: int, shape: tuple[int, int]) -> bytes:
+    dimensions = _message(*((1, _message((1, size))) for size in shape))
+    return _message((1, name), (2, _message((1, _message((1, kind), (2, dimensions))))))
 
 
-def _value_info(name: str, kind: int, shape: tuple[int, ...]) -> bytes:
-    dimensions = b"".join(_message(1, _number(1, size)) for size in shape)
-    tensor_type = _number(1, kind) + _message(2, dimensions)
-    return _text(1, name) + _message(2, _message(1, tensor_type))
+def _message(*fields: tuple[int, int | str | bytes]) -> bytes:
+    """A protocol buffer of these fields, each a number and its value."""
+    out = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            out += _varint(number << 3) + _varint(value)
+        else:
+            data = value.encode() if isinstance(value, str) else value
+            out += _varint(number << 3 | 2) + _varint(len(data)) + data
+    return out
 
 
 def _varint(value: int) -> bytes:
@@ -87,18 +93,6 @@ def _varint(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
-
-
-def _number(field: int, value: int) -> bytes:
-    return _varint(field << 3) + _varint(value)
-
-
-def _message(field: int, body: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(body)) + body
-
-
-def _text(field: int, text: str) -> bytes:
-    return _message(field, text.encode())
 
 
 Mask = npt.NDArray[np.bool_]
@@ -238,32 +232,6 @@ class ExactStore:
         with self._writing:
             self._state = self._tidied(_appended(_without(self._state, ids), ids, rows))
 
-    def load(self, batches: Iterable[tuple[Ids, Vectors | HalfVectors, Sequence[Mapping[str, object]]]]) -> int:
-        """Take in rows of unit length, no id twice; returns how many. Each full block is found from then on.
-
-        Raises `ValueError` where the store isn't empty.
-        """
-        if self._state.ids.size:
-            raise ValueError("Only an empty store can be loaded.")
-        ids, rows = np.empty(BLOCK_ROWS, np.int64), np.empty((BLOCK_ROWS, self.dimension), np.float16)
-        filled = loaded = 0
-        with ThreadPoolExecutor(1, thread_name_prefix="load") as loader:  # makes a block while the next one's rows come
-            taken: Future[None] = loader.submit(lambda: None)
-            for more, vectors, _ in batches:
-                start = 0
-                while start < more.size:
-                    end = min(more.size, start + BLOCK_ROWS - filled)
-                    span = slice(filled, filled + end - start)
-                    ids[span], rows[span] = more[start:end], vectors[start:end]
-                    filled, loaded, start = span.stop, loaded + end - start, end
-                    if filled == BLOCK_ROWS:
-                        taken.result()
-                        taken = loader.submit(self._take_in, ids, rows)
-                        ids, rows, filled = np.empty_like(ids), np.empty_like(rows), 0
-            taken.result()
-        self._take_in(ids[:filled], rows[:filled])
-        return loaded
-
     def delete(self, ids: Ids) -> None:
         with self._writing:
             self._state = self._tidied(_without(self._state, np.unique(np.asarray(ids, dtype=np.int64))))
@@ -308,10 +276,6 @@ class ExactStore:
         return state.rows - int(state.ids.size)
 
     # -- rows ------------------------------------------------------------------------------------------------------
-
-    def _take_in(self, ids: Ids, rows: HalfVectors) -> None:
-        with self._writing:
-            self._state = _appended(self._state, ids, rows)
 
     def _empty(self) -> _State:
         nothing = np.empty(0, np.int64)

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ..errors import Unavailable, missing_extra
-from ..files.owned_folder import Kind, claim, json_object
+from ..files.owned_folder import Kind, claim
 from ..models import WINDOWS_PER_CHUNK, Ids, Selection, Vector, Vectors
 from .base import FILTERED, best_first, checked_batch, checked_question, passes
 
@@ -33,13 +33,20 @@ _TIE: Final = 6  # decimals in which cosines must differ: servers sum in any ord
 _TIMEOUT_S: Final = 60
 
 
+#: The folder of Qdrant's local mode.
+FOLDER: Final = Kind(
+    "Qdrant",
+    "librarian.vector_stores.qdrant",
+    "Move it away, or choose another index folder with --index or `index.path` (INDEX_PATH).",
+)
+
+
 class QdrantStore:
     """A `VectorStore` in a collection that is made where there is none.
 
     Args:
         place: a server's address; a folder, or `IN_MEMORY`, for Qdrant's local mode (17 ms a row in a folder).
         collection: its name; one per model.
-        threshold: cosines below it aren't sent back; None sends all.
         quantization: of the server's copies in memory; `scalar` takes a quarter of them, `binary` a thirty-second.
 
     Raises `Unavailable` where the server doesn't answer or the folder can't be made, `SetupError` where qdrant-client
@@ -57,7 +64,6 @@ class QdrantStore:
         M: int = 16,  # noqa: N803 - Qdrant's and the setting's name
         construction_ef: int = 200,
         search_ef: int = 100,
-        threshold: float | None = None,
         quantization: Quantization = "none",
         api_key: str | None = None,
     ) -> None:
@@ -69,17 +75,19 @@ class QdrantStore:
         self.dimension = dimension
         self._models: Any = qdrant_client.models
         self._m, self._construction_ef, self._search_ef = M, construction_ef, search_ef
-        self._threshold = threshold
         self._quantization = quantization
         local = isinstance(place, Path) or place == IN_MEMORY
         # local mode is plain Python over shared arrays; a server needs no lock
-        self._lock: contextlib.AbstractContextManager[Any] = RLock() if local else _Open()
+        self._lock: contextlib.AbstractContextManager[Any] = RLock() if local else contextlib.nullcontext()
         self._local = local
         self._place = place
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on http with a key, and on versions that differ a little: both are meant
             if isinstance(place, Path):
-                _claim(place, collection)
+                try:
+                    claim(place, FOLDER)
+                except OSError as error:
+                    raise Unavailable(f"The Qdrant folder {place} can't be made: {error}.") from error
                 self._client: Any = qdrant_client.QdrantClient(path=str(place))
             elif local:
                 self._client = qdrant_client.QdrantClient(place)
@@ -98,27 +106,23 @@ class QdrantStore:
 
     def upsert(self, ids: Ids, vectors: Vectors, payloads: Sequence[Mapping[str, object]] | None = None) -> None:
         """Store rows with their payloads, replacing those of equal ids; of equal ids within the batch the last."""
-        given = np.asarray(ids, dtype=np.int64)
-        wanted = [{name: one[name] for name in FILTERED if name in one} for one in payloads or ()]
-        of = dict(zip(given.tolist(), wanted, strict=True)) if payloads is not None else {}
-        ids, vectors = checked_batch(given, vectors, self.dimension)
-        for start in range(0, ids.size, _BATCH):
-            batch = ids[start : start + _BATCH].tolist()
-            points = [
-                self._models.PointStruct(
-                    id=number, vector=row.tolist(), payload={**of.get(number, {}), "chunk": number // WINDOWS_PER_CHUNK}
-                )
-                for number, row in zip(batch, vectors[start : start + _BATCH], strict=True)
-            ]
-            with self._asked():
-                self._client.upsert(self.collection, points=points, wait=True)
+        of = dict(zip(np.asarray(ids).tolist(), payloads or ({} for _ in ids), strict=True))
+        ids, vectors = checked_batch(ids, vectors, self.dimension)
+        if not ids.size:
+            return
+        filtered = [
+            {"chunk": number // WINDOWS_PER_CHUNK} | {name: of[number][name] for name in FILTERED if name in of[number]}
+            for number in ids.tolist()
+        ]
+        with self._asked():
+            self._client.upload_collection(
+                self.collection, vectors=vectors, payload=filtered, ids=ids.tolist(), batch_size=_BATCH, wait=True
+            )
 
     def delete(self, ids: Ids) -> None:
-        doomed = np.unique(np.asarray(ids, dtype=np.int64))
-        for start in range(0, doomed.size, _PAGE):
-            selector = self._models.PointIdsList(points=doomed[start : start + _PAGE].tolist())
-            with self._asked():
-                self._client.delete(self.collection, points_selector=selector, wait=True)
+        doomed = np.unique(np.asarray(ids, dtype=np.int64)).tolist()
+        with self._asked():
+            self._client.delete(self.collection, self._models.PointIdsList(points=doomed), wait=True)
 
     def search(self, vector: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
         """Window ids and cosines, best first, ties by id, of windows whose chunk passes.
@@ -135,7 +139,6 @@ class QdrantStore:
                 query=question.tolist(),
                 limit=int(limit * _SPARE) + 1,
                 query_filter=self._filter(selection),
-                score_threshold=self._threshold,
                 search_params=params,
                 with_payload=False,
             ).points
@@ -240,27 +243,5 @@ class QdrantStore:
             ) from error
 
 
-def _claim(folder: Path, collection: str) -> None:
-    def holds_it_alone(place: Path) -> bool:
-        known = json_object(place / "meta.json").get("collections")
-        return isinstance(known, dict) and known.keys() == {collection}
-
-    hint = "Move it away, or choose another index folder with --index or `index.path` (INDEX_PATH)."
-    try:
-        claim(folder, Kind("Qdrant", "librarian.vector_stores.qdrant", hint, holds_it_alone))
-    except OSError as error:
-        raise Unavailable(f"The Qdrant folder {folder} can't be made: {error}.") from error
-
-
 def _among(models: Any, chunks: Ids) -> Any:
     return models.FieldCondition(key="chunk", match=models.MatchAny(any=chunks.tolist()))
-
-
-class _Open:
-    """A lock that never waits."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: object) -> None:
-        return None

@@ -7,10 +7,11 @@ own `sqlite3` is often built without extensions, hence apsw. Rows lie as float32
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,9 +23,7 @@ from .base import best_first, checked_batch, checked_question, passes
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
-MOST_ASKED: Final = 4096  #: sqlite-vec's limit of neighbours per query
+MOST_ASKED: Final = 4096  #: sqlite-vec's limit of neighbours per query: no search finds more
 _SPARE: Final = 64  # rows beyond the limit that are read, so that ids decide among equal cosines at its edge
 
 
@@ -50,7 +49,9 @@ class SqliteVecStore:
                 hint="Check that the index folder is writable.",
             ) from error
         self._db: Any = self._sound()
-        self._ids: Ids = np.array([row[0] for row in self._run(_ALL_IDS)], dtype=np.int64)
+        with self._using() as db:
+            rows = list(db.execute("SELECT id FROM windows ORDER BY id"))
+        self._ids: Ids = np.array([row[0] for row in rows], dtype=np.int64)
 
     # -- the protocol ----------------------------------------------------------------------------------------------
 
@@ -59,36 +60,31 @@ class SqliteVecStore:
         ids, vectors = checked_batch(ids, vectors, self.dimension)
         if not ids.size:
             return
-        rows = [(int(number), row.tobytes()) for number, row in zip(ids.tolist(), vectors, strict=True)]
-
-        def write(db: Any) -> None:
-            with db:
-                db.executemany("DELETE FROM windows WHERE id = ?", ((number,) for number, _ in rows))
-                db.executemany("INSERT INTO windows (id, vector) VALUES (?, ?)", rows)
-
-        with self._lock:
-            self._do(write)
+        rows = zip(ids.tolist(), (row.tobytes() for row in vectors), strict=True)
+        with self._using() as db:
+            db.executemany("DELETE FROM windows WHERE id = ?", ((number,) for number in ids.tolist()))
+            db.executemany("INSERT INTO windows (id, vector) VALUES (?, ?)", rows)
             self._ids = np.union1d(self._ids, ids)
 
     def delete(self, ids: Ids) -> None:
-        doomed = np.unique(np.asarray(ids, dtype=np.int64))
-
-        def write(db: Any) -> None:
-            with db:
-                db.executemany("DELETE FROM windows WHERE id = ?", ((number,) for number in doomed.tolist()))
-
-        with self._lock:
-            self._do(write)
+        with self._using() as db:
+            doomed = np.intersect1d(np.asarray(ids, dtype=np.int64), self._ids)
+            db.executemany("DELETE FROM windows WHERE id = ?", ((number,) for number in doomed.tolist()))
             self._ids = np.setdiff1d(self._ids, doomed)
 
     def search(self, vector: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
+        import apsw
+
         question = checked_question(vector, self.dimension)
-        with self._lock:
-            wanted = min(limit, self._ids.size)
+        with self._using() as db:
+            wanted = min(limit, self._ids.size, MOST_ASKED - _SPARE)
             allowed = None if selection.mask is None else self._ids[passes(selection, self._ids)]
             if wanted < 1 or (allowed is not None and not allowed.size):
                 return np.empty(0, np.int64), np.empty(0, np.float32)
-            rows = self._nearest(question, wanted + _SPARE, allowed)
+            among = "" if allowed is None else "AND id IN (SELECT value FROM carray(?))"
+            given = () if allowed is None else (apsw.carray(np.ascontiguousarray(allowed)),)
+            query = f"SELECT id, distance FROM windows WHERE vector MATCH ? AND k = ? {among}"
+            rows = list(db.execute(query, (question.tobytes(), wanted + _SPARE, *given)))
         found = np.array([row[0] for row in rows], dtype=np.int64)
         # a row of zeros has no direction and so no distance
         cosines = np.array([0.0 if row[1] is None else 1 - row[1] for row in rows], dtype=np.float32)
@@ -101,15 +97,9 @@ class SqliteVecStore:
         return self._ids.copy()
 
     def clear(self) -> None:
-        """Drop all rows and give their room back."""
-
-        def empty(db: Any) -> None:
+        with self._using() as db:
             db.execute("DROP TABLE windows")
             db.execute(_schema(self.dimension))
-            db.execute("VACUUM")
-
-        with self._lock:
-            self._do(empty)
             self._ids = np.empty(0, np.int64)
 
     def close(self) -> None:
@@ -121,36 +111,22 @@ class SqliteVecStore:
 
     # -- the file --------------------------------------------------------------------------------------------------
 
-    def _nearest(self, question: Vector, count: int, allowed: Ids | None) -> list[tuple[int, float | None]]:
+    @contextmanager
+    def _using(self) -> Iterator[Any]:
+        """The file in a transaction; its errors become ours."""
         import apsw
 
-        packed = question.tobytes()
-        among = "" if allowed is None else "AND id IN (SELECT value FROM carray(?))"
-        given = () if allowed is None else (apsw.carray(np.ascontiguousarray(allowed)),)
-        if count <= MOST_ASKED:
-            query = f"SELECT id, distance FROM windows WHERE vector MATCH ? AND k = ? {among}"
-            return self._run(query, (packed, count, *given))
-        query = (
-            f"SELECT id, vec_distance_cosine(vector, ?) AS distance FROM windows WHERE true {among}"
-            " ORDER BY distance, id LIMIT ?"
-        )
-        return self._run(query, (packed, *given, count))
-
-    def _run(self, query: str, given: tuple[object, ...] = ()) -> list[Any]:
-        return self._do(lambda db: list(db.execute(query, given)))
-
-    def _do(self, work: Callable[[Any], T]) -> T:
-        import apsw
-
-        if self._db is None:
-            raise Unavailable("The sqlite-vec store is closed.", hint="Open the library again.")
-        try:
-            return work(self._db)
-        except apsw.Error as error:
-            raise Unavailable(
-                f"The vector store {self.path} can't be used: {error}.",
-                hint="Check free space and permissions; `librarian check --repair` fills it again.",
-            ) from error
+        with self._lock:
+            if self._db is None:
+                raise Unavailable("The sqlite-vec store is closed.", hint="Open the library again.")
+            try:
+                with self._db:
+                    yield self._db
+            except apsw.Error as error:
+                raise Unavailable(
+                    f"The vector store {self.path} can't be used: {error}.",
+                    hint="Check free space and permissions; `librarian check --repair` fills it again.",
+                ) from error
 
     def _sound(self) -> Any:
         """The open file; an empty one in its place where it is damaged or was made for another model."""
@@ -161,7 +137,7 @@ class SqliteVecStore:
             raise missing_extra("sqlite-vec", error) from error
         try:
             return self._open()
-        except (apsw.NotADBError, apsw.CorruptError, _OtherShape) as error:
+        except (apsw.NotADBError, apsw.CorruptError, ValueError) as error:
             logger.warning("The vector store %s is begun anew: %s.", self.path, error)
             for suffix in ("", "-wal", "-shm"):
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
@@ -190,18 +166,11 @@ class SqliteVecStore:
             if stored is None:
                 db.execute(_schema(self.dimension))
             elif stored[0] != _schema(self.dimension):
-                raise _OtherShape(f"it was made as {stored[0]!r}")
+                raise ValueError(f"it was made as {stored[0]!r}")
         except BaseException:
             db.close()
             raise
         return db
-
-
-class _OtherShape(Exception):
-    """The file's table isn't the one that is wanted."""
-
-
-_ALL_IDS = "SELECT id FROM windows ORDER BY id"
 
 
 def _schema(dimension: int) -> str:
@@ -211,23 +180,9 @@ def _schema(dimension: int) -> str:
     )
 
 
-def _is_unmarked_folder(folder: Path) -> bool:
-    """Whether it holds nothing but stores of vectors: in a file's first page stands how its tables were made."""
-
-    def starts_as_store(path: Path) -> bool:
-        with path.open("rb") as file:
-            return b"CREATE VIRTUAL TABLE windows USING vec0(id INTEGER PRIMARY KEY" in file.read(4096)
-
-    try:
-        return all(starts_as_store(path) for path in folder.iterdir() if not path.name.endswith(("-wal", "-shm")))
-    except OSError:
-        return False
-
-
 #: The folder of an index that holds these files.
 FOLDER: Final = Kind(
     "sqlite-vec",
     "librarian.vector_stores.sqlite_vec",
     "Move it away, or choose another index folder with --index or `index.path` (INDEX_PATH).",
-    _is_unmarked_folder,
 )

@@ -352,7 +352,7 @@ def test_threads_that_ask_together_load_once() -> None:
 def test_a_name_loads_its_embedder(tiny_home: Path, tmp_path: Path) -> None:
     source = tmp_path / "some-model"
     tiny_bert.write_model(source)
-    embedder = EmbedderSpec(str(source), folder=tmp_path / "models", threads=1)()
+    embedder = EmbedderSpec(str(source), threads=1)()
     assert embedder.spec.dimension == 32
     assert embedder.embed_query("pod").shape == (32,)
     embedder.close()

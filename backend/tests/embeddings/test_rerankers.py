@@ -63,7 +63,7 @@ def test_a_text_that_the_graph_cannot_read_fails_the_reranker_and_not_the_search
     tiny_bert.write_model(source, labels=1)
     config = source / "config.json"
     config.write_text(config.read_text().replace('"max_position_embeddings": 64', '"max_position_embeddings": 512'))
-    reranker = load_reranker(str(source), folder=tmp_path / "models")
+    reranker = load_reranker(str(source))
     with pytest.raises(Unavailable, match="can't read a text"):
         reranker.score("pod", ["the pod runs . " * 100], Deadline())
 
@@ -98,13 +98,13 @@ def test_what_is_no_cross_encoder_is_named(tmp_path: Path, home: Path) -> None:
     source = tmp_path / "embedder"
     tiny_bert.write_model(source)
     with pytest.raises(SetupError, match="not one score"):
-        load_reranker(str(source), folder=tmp_path / "models").score("a", ["b"], Deadline())
+        load_reranker(str(source)).score("a", ["b"], Deadline())
 
 
 def test_int8_ranks_as_fp32_does(tmp_path: Path) -> None:
     source = tmp_path / "tiny"
     weights = tiny_bert.write_model(source, labels=1)
-    reranker = load_reranker(str(source), folder=tmp_path / "models", threads=1)
+    reranker = load_reranker(str(source), threads=1)
     found = reranker.score("what is a pod", PASSAGES[:2], Deadline())
     pairs = [reranker._tokenizer.encode("what is a pod", passage) for passage in PASSAGES[:2]]
     exact = [float(tiny_bert.logits(weights, pair.ids, pair.type_ids)[0]) for pair in pairs]

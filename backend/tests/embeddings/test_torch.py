@@ -151,7 +151,7 @@ def test_the_cross_encoder_says_what_torch_says(tmp_path: Path) -> None:
     expected = model.predict([(question, text) for text in TEXTS], activation_fn=torch.nn.Identity())
     assert found == pytest.approx(expected.tolist(), abs=1e-4)
     (tmp_path / "judge" / "model.onnx").unlink()
-    judge = load_reranker(str(folder), folder=tmp_path / "others", max_length=64)
+    judge = load_reranker(str(folder), max_length=64)
     assert isinstance(judge, TorchCrossEncoder)
     assert judge.score(question, TEXTS, Deadline()) == pytest.approx(found, abs=1e-4)
     assert judge.score(question, TEXTS, Deadline.of_ms(-1)) == [None] * len(TEXTS)
@@ -189,7 +189,7 @@ def test_a_model_without_an_onnx_file_is_read_by_torch(tmp_path: Path) -> None:
         graph.unlink()
     prompts = {"prompts": {"query": "query ", "document": ""}, "default_prompt_name": None}
     (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts))
-    embedder = EmbedderSpec(str(folder), folder=tmp_path / "models")()
+    embedder = EmbedderSpec(str(folder))()
     assert embedder.backend == "torch"
     assert embedder.device in ("cpu", "cuda")
     assert embedder.spec.query_prefix == "query "
@@ -238,7 +238,7 @@ def test_the_backend_chooses_what_computes_a_model(tmp_path: Path) -> None:
     folder = publish(tmp_path / "tiny")
     backends = {}
     for backend in ("auto", "onnx", "torch"):
-        embedder = EmbedderSpec(str(folder), folder=tmp_path / "models", backend=backend)()  # type: ignore[arg-type]
+        embedder = EmbedderSpec(str(folder), backend=backend)()  # type: ignore[arg-type]
         backends[backend] = embedder.backend
         embedder.close()
     assert backends["onnx"] == "onnx-int8"

@@ -139,9 +139,9 @@ def test_the_breadth_of_a_graph_search_reaches_every_store_that_has_one(tmp_path
         (made,) = held.stores(FINGERPRINT)
         assert isinstance(made, PgVectorStore)
         seen: list[str] = []
-        with made._database.snapshot() as connection:
-            made._near(connection, "true", {"question": HalfVector([0.5] * 384), "limit": 3}, 3)
-            seen += connection.execute("SELECT current_setting('hnsw.ef_search')").fetchone() or ()
+        with made._database.read() as session:
+            made._near(session.connection, "true", {"question": HalfVector([0.5] * 384), "limit": 3}, 3)
+            seen += session.connection.execute("SELECT current_setting('hnsw.ef_search')").fetchone() or ()
         assert seen == ["17"]
     finally:
         held.close()

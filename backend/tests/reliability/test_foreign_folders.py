@@ -1,25 +1,21 @@
 """Whatever folder a setting names, nothing in it that isn't Librarian's is written, renamed or deleted:
 
 * each command, and `Librarian.open`, refuses such a folder as index or vector folder and says what to do;
-* somebody else's folders and links where an index has its own are refused, or left alone when it is cleared away;
-* a Chroma folder of an earlier version is taken over, and one that holds other programs' collections isn't.
+* somebody else's folders and links where an index has its own are refused, or left alone when it is cleared away.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import chromadb
-import numpy as np
 import pytest
 
 from librarian.cli import main
-from librarian.errors import LibrarianError, SetupError
-from librarian.files.owned_folder import MARK, claim_index
+from librarian.errors import SetupError
+from librarian.files.owned_folder import claim_index
 from librarian.library import Librarian
 from librarian.storage.keyword_index import TantivyIndex
 from librarian.vector_stores.chroma import ChromaStore
-from librarian.vector_stores.sqlite_vec import SqliteVecStore
 
 WITHOUT_VECTORS: dict[str, object] = {"embeddings.enabled": False, "docs.watch_for_changes": False}
 
@@ -143,35 +139,3 @@ def test_a_damaged_chroma_folder_keeps_what_others_put_there(tmp_path: Path) -> 
         store.close()
         assert [path.name for path in folder.glob("*.damaged-*")] == [f"chroma.sqlite3.damaged-{number}"]
     assert (folder / "letter.txt").read_text() == "mine"
-
-
-def test_a_chroma_folder_of_an_earlier_version_is_taken_over_and_a_shared_one_is_not(tmp_path: Path) -> None:
-    folder = tmp_path / "chroma"
-    store = ChromaStore(folder, "windows", 4)
-    store.upsert(np.array([64]), np.eye(1, 4, dtype=np.float32))
-    store.close()
-    (folder / MARK).unlink()
-    again = ChromaStore(folder, "windows", 4)
-    assert (again.count(), again.recreated) == (1, False)
-    again.close()
-    (folder / MARK).unlink()
-    client = chromadb.PersistentClient(str(folder), settings=chromadb.config.Settings(anonymized_telemetry=False))
-    client.create_collection("another-programs", embedding_function=None)
-    client.close()
-    with pytest.raises(LibrarianError, match="didn't make it"):
-        ChromaStore(folder, "windows", 4)
-
-
-def test_a_folder_of_vector_files_of_an_earlier_version_is_taken_over(tmp_path: Path) -> None:
-    pytest.importorskip("sqlite_vec")
-    store = SqliteVecStore(tmp_path / "vec" / "w.sqlite", 4)
-    store.upsert(np.array([64]), np.eye(1, 4, dtype=np.float32))
-    store.close()
-    (tmp_path / "vec" / MARK).unlink()
-    again = SqliteVecStore(tmp_path / "vec" / "w.sqlite", 4)
-    assert (again.count(), again.recreated) == (1, False)
-    again.close()
-    (tmp_path / "vec" / MARK).unlink()
-    (tmp_path / "vec" / "letter.txt").write_text("mine")
-    with pytest.raises(SetupError, match="didn't make it"):
-        SqliteVecStore(tmp_path / "vec" / "w.sqlite", 4)

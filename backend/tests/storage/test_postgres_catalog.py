@@ -84,9 +84,9 @@ def test_so_many_changes_that_the_log_was_cut_reload_the_columns(tmp_path: Path)
     other.columns()
     one.put([result(document(f"alpha/api/{n}.md")) for n in range(150)])
     assert other.columns().documents == 150
-    with one._database.transaction() as connection:
-        connection.execute("DELETE FROM changes")
-        connection.execute("UPDATE meta SET value = '99' WHERE key = 'changes'")
+    with one._database.write() as session:
+        session.connection.execute("DELETE FROM changes")
+        session.connection.execute("UPDATE meta SET value = '99' WHERE key = 'changes'")
     one.remove(["alpha/api/0.md"])
     assert other.columns().documents == 149
     one.close()
@@ -192,8 +192,8 @@ def test_verify_names_what_is_inconsistent(tmp_path: Path, statement: str, told:
     catalog = opened(tmp_path)
     catalog.put([result(document())])
     assert catalog.verify() == []
-    with catalog._database.transaction() as connection:
-        connection.execute(statement)  # type: ignore[call-overload]
+    with catalog._database.write() as session:
+        session.connection.execute(statement)  # type: ignore[call-overload]
     assert any(told in sentence for sentence in catalog.verify())
     catalog.close()
 

@@ -250,7 +250,7 @@ def test_the_health_of_a_library_whose_database_is_known_to_be_silent_waits_for_
         try:
             own.stop()
             until(lambda: any(reason.startswith("database: ") for reason in library._parts.indexing.errors()))
-            monkeypatch.setattr(Database, "snapshot", lambda _: asked.append("in vain"))
+            monkeypatch.setattr(Database, "read", lambda _: asked.append("in vain"))
             health = library.health()
             assert (health.status, asked) == ("degraded", [])
             assert "doesn't answer" in health.reasons[0]

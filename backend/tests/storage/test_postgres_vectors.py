@@ -17,7 +17,6 @@ import pytest
 from pgvector import HalfVector
 
 from librarian.errors import SetupError, Unavailable
-from librarian.models import Filters, Selection
 from librarian.storage.catalog import Catalog
 from librarian.storage.embedding_cache import EmbeddingCache
 from librarian.storage.postgres.database import Database
@@ -62,25 +61,22 @@ def test_vectors_lie_in_their_rows(database: Database) -> None:
     store = PgVectorStore(database, "m", 32)
 
     def kept_inline() -> bool:
-        with database.snapshot() as connection:
-            row = connection.execute(
+        with database.read() as session:
+            row = session.connection.execute(
                 "SELECT attstorage FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'vector'",
                 (store.table,),
             ).fetchone()
         return row is not None and row[0] in ("p", b"p")
 
     assert kept_inline()
-    rows, ids = clustered(10, 32, seed=5), np.arange(10, dtype=np.int64) * 64
-    store.load([(ids, rows, [{} for _ in ids])])
-    assert kept_inline()
     store.close()
 
 
 def test_an_old_pgvector_is_refused_with_the_way_to_a_newer_one(database: Database) -> None:
     def call_it(version: str) -> str:
-        with database.transaction() as connection:
-            row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
-            connection.execute("UPDATE pg_extension SET extversion = %s WHERE extname = 'vector'", (version,))
+        with database.write() as session:
+            row = session.connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
+            session.connection.execute("UPDATE pg_extension SET extversion = %s WHERE extname = 'vector'", (version,))
         assert row is not None
         return str(row[0])
 
@@ -96,34 +92,30 @@ def test_an_old_pgvector_is_refused_with_the_way_to_a_newer_one(database: Databa
 
 def test_through_the_graph_filters_keep_their_recall(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pgvector, "ONE_BY_ONE", 0)
-    with database.transaction() as connection:  # for connections made from now on
-        connection.execute("ALTER ROLE CURRENT_USER SET enable_seqscan = off")
-        connection.execute("ALTER ROLE CURRENT_USER SET enable_sort = off")
+    with database.write() as session:  # for connections made from now on
+        session.connection.execute("ALTER ROLE CURRENT_USER SET enable_seqscan = off")
+        session.connection.execute("ALTER ROLE CURRENT_USER SET enable_sort = off")
     try:
         store = PgVectorStore(postgres.Database(postgres.url(), schema=database.schema), "m", 32)
         count = 2000
         rows, ids = clustered(count, 32, seed=5), np.arange(count, dtype=np.int64) * 64
         products = [f"p{n % 20}" for n in range(count)]
-        store.upsert(ids, rows, [{"product": name, "tags": ["a"] if n % 2 else []} for n, name in enumerate(products)])
+        store.upsert(ids, rows)
         questions = np.random.default_rng(6).standard_normal((10, 32)).astype(np.float32)
         questions /= np.linalg.norm(questions, axis=1, keepdims=True)
         assert recall_at(store, ids, rows, questions, 50, EVERYTHING) >= 0.95
         for names in ({"p3"}, {f"p{n}" for n in range(12)}):
             by_chunk = selection_of(np.array([n for n in range(count) if products[n] in names]), count - 1)
-            by_value = Selection(
-                Filters(product="x"), by_chunk.mask, by_chunk.count, None, {"product": tuple(names)}, complete=True
-            )
             assert recall_at(store, ids, rows, questions, 50, by_chunk) >= 0.95
-            assert recall_at(store, ids, rows, questions, 50, by_value) >= 0.95
-        with store._database.snapshot() as connection:
+        with store._database.read() as session:
             near = pgvector._NEAR.format(table=store.table, condition="true")
             given: dict[str, object] = {"question": HalfVector(rows[0]), "limit": 9}
-            plan = connection.execute(f"EXPLAIN {near}".encode(), given)
+            plan = session.connection.execute(f"EXPLAIN {near}".encode(), given)
             assert "_near" in str(plan.fetchall())
         store.close()
     finally:
-        with database.transaction() as connection:
-            connection.execute("ALTER ROLE CURRENT_USER RESET ALL")
+        with database.write() as session:
+            session.connection.execute("ALTER ROLE CURRENT_USER RESET ALL")
 
 
 def test_filters_by_value_find_what_filters_by_chunk_find(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,51 +127,6 @@ def test_filters_by_value_find_what_filters_by_chunk_find(database: Database, mo
         store.count()
 
 
-def test_what_is_loaded_at_once_is_found_like_what_was_put_row_by_row(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pgvector, "ONE_BY_ONE", 0)
-    rows, ids = clustered(300, 8), np.arange(300, dtype=np.int64)[::-1] * 64
-    names = ["ray", "'; DROP TABLE documents; --", "a\0b", '\u00fc{},"\\\\']
-    payloads: list[dict[str, object]] = [
-        {"product": names[n % 4], "tags": names[: n % 3], "modified": n or None} for n in range(299)
-    ]
-    payloads.append({})
-    one, other = (PgVectorStore(postgres.database(tmp_path / name), "m", 8) for name in ("one", "other"))
-    one.upsert(ids, rows, payloads)
-    parts = [slice(start, start + 70) for start in range(0, 300, 70)]
-    assert other.load((ids[part], rows[part], payloads[part]) for part in parts) == other.count() == 300
-    assert other.ids().tolist() == one.ids().tolist()
-    for allowed in ({}, {"product": (names[1],)}, {"tags": (names[1],)}, {"product": ("a\ufffdb", names[3])}):
-        chosen = Selection(Filters(product="x"), None, 0, (3, 250), allowed, complete=True)
-        for selection in (EVERYTHING, chosen):
-            found = [store.search(rows[7], 300, selection) for store in (one, other)]
-            assert found[0][0].tolist() == found[1][0].tolist() != []
-            assert found[0][1].tolist() == found[1][1].tolist()
-    with pytest.raises(ValueError, match="isn't empty"):
-        other.load([])
-    other.upsert(ids[:1], rows[:1])
-    other.clear()
-    assert other.load([]) == other.count() == 0
-    with other._database.connection() as connection:
-        statement = "SELECT indexname FROM pg_indexes WHERE tablename = %s AND schemaname = current_schema()"
-        indexes = {name for (name,) in connection.execute(statement, (other.table,))}
-    assert {f"{other.table}_near", f"{other.table}_product"} < indexes
-    one.close()
-    other.close()
-
-
-def test_a_load_that_fails_leaves_the_store_as_it_was(database: Database) -> None:
-    store = PgVectorStore(database, "m", 8)
-    ids, rows = np.array([64, 128]), clustered(2, 8)
-    with pytest.raises(ValueError, match="NaN"):
-        store.load([(ids, rows, [{}, {}]), (ids, rows * np.nan, [{}, {}])])
-    assert store.count() == 0
-    store.upsert(ids, rows)
-    assert store.ids().tolist() == ids.tolist()
-    store.close()
-
-
 def test_the_sql_function_finds_by_both_legs(database: Database) -> None:
     catalog = Catalog(database)
     lexical = PostgresKeywordIndex(database)
@@ -189,8 +136,7 @@ def test_the_sql_function_finds_by_both_legs(database: Database) -> None:
     for number, (path, text) in enumerate(texts.items()):
         (chunk,) = stored[number].chunk_ids
         lexical.put([(chunk, stored[number].doc_id, document(path), entry(text))])
-        product = path.split("/")[0]
-        store.upsert(np.array([chunk * 64]), np.eye(4, dtype=np.float32)[[number]], [{"product": product}])
+        store.upsert(np.array([chunk * 64]), np.eye(4, dtype=np.float32)[[number]])
     lexical.commit(1)
     question = "[1, 0.5, 0, 0]"
     columns = "file_path, match_type, similarity, text_rank, combined_score"

@@ -196,16 +196,6 @@ def test_after_pruning_the_unused_are_never_more_than_a_quarter(
     archive.close()
 
 
-def test_pruning_gives_the_space_back(archive: SqliteEmbeddingCache) -> None:
-    archive.put("m", vectors(*(str(n) for n in range(2000)), dimension=384))
-    archive.close()
-    before = archive.path.stat().st_size
-    again = SqliteEmbeddingCache(archive.path)
-    assert again.prune("m", {"0"}) == 1999
-    again.close()
-    assert archive.path.stat().st_size < before / 10
-
-
 def test_a_file_that_is_no_database_is_set_aside_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

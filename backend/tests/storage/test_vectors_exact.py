@@ -111,34 +111,6 @@ def test_any_history_of_writes_answers_like_brute_force(
             assert cosines == pytest.approx([truth[int(i)] @ question for i in found], abs=2e-3)
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.integers(0, 50), max_size=8), st.lists(st.integers(0, 20), max_size=4))
-def test_loaded_in_any_batches_it_is_as_if_written_row_by_row(batches: list[int], changed: list[int]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact, "BLOCK_ROWS", 16)
-        patch.setattr(exact, "RESCORED", 4)
-        count = sum(batches)
-        rng = np.random.default_rng(1)
-        ids = rng.permutation(count).astype(np.int64) * 5
-        rows = clustered(count, 8) if count else np.empty((0, 8), np.float32)
-        ends = np.cumsum(batches)
-        loaded, written = ExactStore(8), ExactStore(8)
-        assert loaded.load((ids[e - n : e], rows[e - n : e], []) for e, n in zip(ends, batches, strict=True)) == count
-        for number, row in zip(ids, rows, strict=True):
-            written.upsert(np.array([number]), row[np.newaxis])
-        for store in (loaded, written):
-            store.delete(np.array(changed, dtype=np.int64) * 5)
-            store.upsert(np.array(changed, dtype=np.int64) * 5 + 1, np.full((len(changed), 8), 1, np.float32))
-        assert loaded.ids().tolist() == written.ids().tolist()
-        question = np.eye(8, dtype=np.float32)[0]
-        answers = [store.search(question, 10, EVERYTHING) for store in (loaded, written)]
-        assert answers[0][0].tolist() == answers[1][0].tolist()
-        assert np.array_equal(answers[0][1], answers[1][1])
-        if loaded.count():
-            with pytest.raises(ValueError, match="empty"):
-                loaded.load([])
-
-
 @given(
     scores=st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=400),
     place=st.integers(1, 12),

@@ -1,6 +1,6 @@
 """The sqlite-vec store: the contract, exactly; and what only a file can show.
 
-* It misses nothing, at any share that passes, and beyond sqlite-vec's own limit of neighbours.
+* It misses nothing, at any share that passes.
 * A damaged file, or one made for another model, becomes an empty store that says it must be refilled.
 * Without the extra the error names it.
 """
@@ -16,7 +16,7 @@ import pytest
 from librarian.errors import SetupError, Unavailable
 from librarian.vector_stores.base import VectorStore
 from librarian.vector_stores.sqlite_vec import SqliteVecStore
-from tests.contracts.vector_store_contract import EVERYTHING, VectorStoreContract, brute_force, clustered, selection_of
+from tests.contracts.vector_store_contract import EVERYTHING, VectorStoreContract
 
 pytest.importorskip("apsw", reason="the extra librarian[sqlite-vec] isn't installed")
 pytest.importorskip("sqlite_vec", reason="the extra librarian[sqlite-vec] isn't installed")
@@ -27,18 +27,6 @@ class TestSqliteVecStore(VectorStoreContract):
 
     def make(self, folder: Path) -> VectorStore:
         return SqliteVecStore(folder / "windows.sqlite", self.dimension)
-
-
-def test_more_neighbours_than_the_extension_gives_at_once(tmp_path: Path) -> None:
-    rows, ids = clustered(5000, 8), np.arange(5000, dtype=np.int64) * 64
-    store = SqliteVecStore(tmp_path / "w.sqlite", 8)
-    store.upsert(ids, rows)
-    for sel in (EVERYTHING, selection_of(np.arange(4999), 4999)):
-        found, cosines = store.search(rows[0], 4500, sel)
-        _, true = brute_force(ids, rows, rows[0], 4500, sel)
-        assert cosines == pytest.approx(true, abs=1e-5)
-        assert found.size == 4500
-    store.close()
 
 
 def test_a_row_without_a_direction_has_the_cosine_zero(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from ...errors import SetupError, Unavailable, missing_extra
 from ...text.characters import without
 from ..database import CATALOG, EMBEDDING_CACHE, VERSION, Dialect, Session, tables_for
+from ..database import Database as BaseDatabase
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -40,6 +41,13 @@ _UNSTORABLE: Final = re.compile("[\ud800-\udfff\0]")  # half surrogates, and wha
 _DIALECT: Final = Dialect("bigint PRIMARY KEY", 'text COLLATE "C"', "bytea", "", "USING hash")
 
 
+#: The catalog's and the keyword index's tables, of any earlier version.
+_DERIVED: Final = (
+    "meta, changes, documents, archives, texts, emails, mail_ids, chunks, windows, embedded_models, failures, entries, "
+    "vector_tables"
+)
+
+
 @cache
 def _translated(statement: str) -> str:
     return statement.replace("AMONG ?", "= ANY(%s)").replace("?", "%s")
@@ -51,34 +59,32 @@ def _storable(value: object) -> object:
     return value.replace("\0", "\ufffd") if isinstance(value, str) else value
 
 
-class PostgresSession:
+class PostgresSession(Session):
     """A `Session` over a connection that is in a transaction."""
 
     def __init__(self, connection: Connection[Any], channel: str) -> None:
-        self._connection, self._channel = connection, channel
+        self.connection, self._channel = connection, channel
 
     def rows(self, statement: str, *values: object) -> list[Any]:
-        """All rows that a statement returns."""
-        cursor = self._connection.execute(_translated(statement).encode(), [_storable(value) for value in values])
+        cursor = self.connection.execute(_translated(statement).encode(), [_storable(value) for value in values])
         return cursor.fetchall() if cursor.description else []
 
     def many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
         """Execute the statement for each row of values, without waiting for each answer."""
-        self._connection.cursor().executemany(_translated(statement).encode(), rows)
+        self.connection.cursor().executemany(_translated(statement).encode(), rows)
 
     def stream(self, statement: str, *values: object) -> Iterator[list[Any]]:
         """The rows that a statement returns, in batches that a cursor on the server gives."""
-        with self._connection.cursor(name="stream") as cursor:
+        with self.connection.cursor(name="stream") as cursor:
             cursor.execute(_translated(statement).encode(), [_storable(value) for value in values])
             while rows := cursor.fetchmany(_STREAMED):
                 yield rows
 
     def notify(self, generation: int) -> None:
-        """Tell other servers, after the commit, that there is a new generation."""
-        self._connection.execute("SELECT pg_notify(%s, %s)", (self._channel, str(generation)))
+        self.connection.execute("SELECT pg_notify(%s, %s)", (self._channel, str(generation)))
 
 
-class Database:
+class Database(BaseDatabase):
     """One library's schema. Parts that use it call `join` and `close`; the last to leave closes the connections.
 
     Args:
@@ -114,13 +120,12 @@ class Database:
         self._here = threading.local()
         self._snapshots = threading.BoundedSemaphore(max(1, connections - _SPARE))
         self._wait_s = wait_s
-        self.damage = ""  # PostgreSQL reports damage itself, as an error of the query
         self._silent = False  #: whether the last who waited waited for a server that takes no connection
         self._failed = 0  #: tries to connect that had failed by then
         self._pool: ConnectionPool[Connection[Any]] | None = None
         try:
             with psycopg.connect(url, autocommit=True, connect_timeout=int(wait_s)) as connection:
-                _prepare(connection, schema, text_search)
+                self._prepare(connection)
         except psycopg.errors.InvalidSchemaName as error:
             raise SetupError(f"PostgreSQL: {_first(error)}.", hint="Set storage.database_schema.") from error
         except psycopg.Error as error:
@@ -158,77 +163,47 @@ class Database:
         if pool is not None:
             pool.close()
 
-    # -- as a `Database` -------------------------------------------------------------------------------------------
-
-    @contextlib.contextmanager
-    def read(self) -> Iterator[Session]:
-        """A read transaction."""
-        with self.snapshot() as connection:
-            yield PostgresSession(connection, self.channel)
-
-    @contextlib.contextmanager
-    def write(self) -> Iterator[Session]:
-        """A write transaction, undone where the block fails; within one of the same thread, a part of that."""
-        with self.transaction() as connection:
-            yield PostgresSession(connection, self.channel)
-
     def storable(self, value: T) -> T:
         """The value with U+FFFD for NUL and half surrogates."""
         return without(_UNSTORABLE, value)
 
-    def inconsistencies(self, session: Session) -> list[str]:
-        """Nothing: PostgreSQL reports damage itself."""
-        return []
-
-    def compact(self) -> None:
-        """Nothing to do: autovacuum gives space back."""
-
     # -- transactions ----------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def snapshot(self) -> Iterator[Connection[Any]]:
+    def read(self) -> Iterator[PostgresSession]:
         """A read transaction that sees one committed state. Within one, the same thread gets the same again."""
-        inside: Connection[Any] | None = getattr(self._here, "connection", None)
+        inside: PostgresSession | None = getattr(self._here, "reading", None)
         if inside is not None:
             with self.notified():
                 yield inside
             return
         with self.notified(), self._snapshots, self.connection() as connection:
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            self._here.connection = connection
+            self._here.reading = PostgresSession(connection, self.channel)
             try:
-                yield connection
+                yield self._here.reading
             finally:
-                self._here.connection = None
+                self._here.reading = None
                 if not connection.broken:
                     connection.rollback()
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[Connection[Any]]:
-        """A write transaction, undone where the block fails. Within one, the same thread gets a part of it."""
-        if (whole := self.writing) is not None:
-            with self.notified(), whole.transaction():
+    def write(self) -> Iterator[PostgresSession]:
+        """A write transaction, undone where the block fails; within one of the same thread, a part of that."""
+        whole: PostgresSession | None = getattr(self._here, "writing", None)
+        if whole is not None:
+            with self.notified(), whole.connection.transaction():
                 yield whole
             return
         with self.notified(), self.connection() as connection, connection.transaction():
-            self._here.writing = connection
+            self._here.writing = PostgresSession(connection, self.channel)
             try:
-                yield connection
+                yield self._here.writing
             finally:
                 self._here.writing = None
-            self.about_to_commit(connection)
-
-    @property
-    def writing(self) -> Connection[Any] | None:
-        """That of the write transaction which this thread is in."""
-        return getattr(self._here, "writing", None)
-
-    def about_to_commit(self, connection: Connection[Any]) -> None:
-        """Share the lock `WRITING` until the transaction is decided.
-
-        A process that is killed may have sent its COMMIT; who takes the lock alone knows that all those are done.
-        """
-        connection.execute("SELECT pg_advisory_xact_lock_shared(%s)", (self.lock_key(WRITING),))
+            # Shared until the transaction is decided: a process that is killed may have sent its COMMIT, and who takes
+            # the lock alone knows that all those are done.
+            connection.execute("SELECT pg_advisory_xact_lock_shared(%s)", (self.lock_key(WRITING),))
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[Connection[Any]]:
@@ -285,11 +260,51 @@ class Database:
         idle = [sql.SQL("SET {} TO {}").format(sql.Identifier(name), sql.Literal(n)) for name, n in _KEEPALIVE.items()]
         connection.execute(sql.SQL("; ").join([search_path, *idle]))
 
+    def _prepare(self, connection: Connection[Any]) -> None:
+        """Make the schema's tables; those of an older version are dropped, but for the embedding cache.
+
+        Raises `SetupError` where a newer version made them: other servers may use it."""
+        from psycopg import sql
+
+        from . import keyword_index
+
+        schema = self.schema
+
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (self.lock_key("migration"),))
+            # making an extension that exists already takes rights that a plain user lacks
+            if connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone() is None:
+                connection.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
+            connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
+            connection.execute(sql.SQL("SET LOCAL search_path TO {}, public").format(sql.Identifier(schema)))
+            connection.execute("CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)")
+            row = connection.execute("SELECT version FROM schema_version").fetchone()
+            version = row[0] if row else 0
+            if version > VERSION:
+                raise SetupError(
+                    f"The schema {schema} has format {version}; this Librarian uses format {VERSION}.",
+                    hint="Update Librarian, or choose another schema with storage.database_schema.",
+                )
+            if version < VERSION:
+                cached = connection.execute("SELECT to_regclass('vectors')").fetchone() != (None,)
+                if version:
+                    logger.warning("the schema %s has format %d: its documents are read again", schema, version)
+                    connection.execute("DROP FUNCTION IF EXISTS hybrid_search_chunks")
+                    stores = [name for (name,) in connection.execute("SELECT name FROM vector_tables")]
+                    connection.execute(f"DROP TABLE IF EXISTS {', '.join([_DERIVED, *stores])} CASCADE".encode())
+                cache_tables = [] if cached else tables_for(_DIALECT, EMBEDDING_CACHE)
+                for statement in (*tables_for(_DIALECT, CATALOG), *keyword_index.TABLES, *cache_tables):
+                    connection.execute(statement.encode())
+                connection.execute("DELETE FROM schema_version")
+                connection.execute("INSERT INTO schema_version VALUES (%s)", (VERSION,))
+            keyword_index.use_language(connection, self.text_search)
+
     # -- locks and news --------------------------------------------------------------------------------------------
 
     def lock_key(self, purpose: str) -> int:
         """The number of an advisory lock of this library: the first 63 bits of a hash."""
-        return _lock_key(self.schema, purpose)
+        digest = hashlib.sha256(f"librarian/{self.schema}/{purpose}".encode()).digest()
+        return int.from_bytes(digest[:8], "big") >> 1
 
     @property
     def channel(self) -> str:
@@ -301,51 +316,3 @@ def _first(error: BaseException) -> str:
     """The first line of an error, without its full stop."""
     lines = str(error).strip().splitlines()
     return (lines[0] if lines else type(error).__name__).rstrip(".")
-
-
-def _lock_key(schema: str, purpose: str) -> int:
-    return int.from_bytes(hashlib.sha256(f"librarian/{schema}/{purpose}".encode()).digest()[:8], "big") >> 1
-
-
-#: The catalog's and the keyword index's tables, of any earlier version.
-_DERIVED: Final = (
-    "meta, changes, documents, archives, texts, emails, mail_ids, chunks, windows, embedded_models, failures, entries"
-)
-
-
-def _prepare(connection: Connection[Any], schema: str, text_search: str) -> None:
-    """Make the schema's tables; those of an older version are dropped, but for the embedding cache.
-
-    Raises `SetupError` where a newer version made them: other servers may use it."""
-    from psycopg import sql
-
-    from . import keyword_index
-
-    with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_lock_key(schema, "migration"),))
-        # making an extension that exists already takes rights that a plain user lacks
-        if connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'").fetchone() is None:
-            connection.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
-        connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
-        connection.execute(sql.SQL("SET LOCAL search_path TO {}, public").format(sql.Identifier(schema)))
-        connection.execute("CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)")
-        row = connection.execute("SELECT version FROM schema_version").fetchone()
-        version = row[0] if row else 0
-        if version > VERSION:
-            raise SetupError(
-                f"The schema {schema} has format {version}; this Librarian uses format {VERSION}.",
-                hint="Update Librarian, or choose another schema with storage.database_schema.",
-            )
-        if version < VERSION:
-            cached = connection.execute("SELECT to_regclass('vectors')").fetchone() != (None,)
-            if version:
-                logger.warning("the schema %s has format %d: its documents are read again", schema, version)
-                older = "" if cached else ", models, archive, archive_models"  # before the cache had its present tables
-                connection.execute("DROP FUNCTION IF EXISTS hybrid_search_chunks")
-                connection.execute(f"DROP TABLE IF EXISTS {_DERIVED}{older} CASCADE".encode())
-            cache_tables = [] if cached else tables_for(_DIALECT, EMBEDDING_CACHE)
-            for statement in (*tables_for(_DIALECT, CATALOG), *keyword_index.TABLES, *cache_tables):
-                connection.execute(statement.encode())
-            connection.execute("DELETE FROM schema_version")
-            connection.execute("INSERT INTO schema_version VALUES (%s)", (VERSION,))
-        keyword_index.use_language(connection, text_search)

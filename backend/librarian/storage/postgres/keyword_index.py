@@ -8,10 +8,9 @@ nothing of how rare a word is, so the learned ranker, which reads BM25 per field
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.resources import files
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
@@ -41,7 +40,7 @@ TABLES: Final = (
         names text[] NOT NULL)""",
     "CREATE INDEX entries_by_document ON entries (doc_id)",
     "CREATE INDEX entries_by_name ON entries USING gin (names)",
-    "CREATE TABLE IF NOT EXISTS vector_tables (model text PRIMARY KEY, name text NOT NULL UNIQUE)",
+    "CREATE TABLE vector_tables (model text PRIMARY KEY, name text NOT NULL UNIQUE)",
 )
 
 #: For other programs. Vectors of the model in use lie in the table that `vector_tables` names.
@@ -108,37 +107,36 @@ class PostgresKeywordIndex:
         self._language = database.text_search
         self._weights = {name: float(getattr(FieldWeights(), name)) for name in _LABELS}
         self._lock = RLock()
-        self._open: contextlib.ExitStack | None = None
-        self._writer: Connection[Any] | None = None
+        #: statements with their rows, for the next commit
+        self._pending: list[tuple[str, Sequence[Sequence[object]]]] = []
         self._closed = False
         held = self._meta("lexical_identity")
         if identity and identity != held:
             if held:
                 self.clear()
-            with database.transaction() as connection:
-                _set_meta(connection, "lexical_identity", identity)
+            with database.write() as session:
+                _set_meta(session.connection, "lexical_identity", identity)
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def put(self, items: Iterable[tuple[int, int, Document, KeywordEntry]]) -> None:
-        rows = (
+        rows = [
             (chunk_id, doc_id, *map(_plain, (entry.title, entry.headings, entry.path, entry.body)), _names(entry))
             for chunk_id, doc_id, _, entry in items
-        )
+        ]
         statement = "INSERT INTO entries (chunk_id, doc_id, title, headings, path, body, names) VALUES"
-        with self._writing() as connection:
-            connection.cursor().executemany(f"{statement} (%s, %s, %s, %s, %s, %s, %s)".encode(), rows)
+        self._add(f"{statement} (%s, %s, %s, %s, %s, %s, %s)", rows)
 
     def delete(self, doc_ids: Iterable[int]) -> None:
-        self._delete("doc_id", doc_ids)
+        self._add("DELETE FROM entries WHERE doc_id = ANY(%s)", [([int(number) for number in doc_ids],)])
 
     def delete_chunks(self, chunk_ids: Iterable[int]) -> None:
-        self._delete("chunk_id", chunk_ids)
+        self._add("DELETE FROM entries WHERE chunk_id = ANY(%s)", [([int(number) for number in chunk_ids],)])
 
-    def _delete(self, column: str, ids: Iterable[int]) -> None:
-        if doomed := [int(number) for number in ids]:
-            with self._writing() as connection:
-                connection.execute(f"DELETE FROM entries WHERE {column} = ANY(%s)".encode(), (doomed,))
+    def _add(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
+        self._check_open()
+        with self._lock:
+            self._pending.append((statement, rows))
 
     def commit(self, generation: int) -> None:
         """Make what was put and deleted visible, and remember the catalog's generation.
@@ -146,35 +144,28 @@ class PostgresKeywordIndex:
         Within a transaction of the catalog, with all that it holds, at its end. Raises `Unavailable` where it can't be
         written; searches go on with what was committed before.
         """
+        self._check_open()
         with self._lock:
-            with self._writing() as connection:
-                _set_meta(connection, "lexical_generation", str(generation))
-                if connection is self._writer:
-                    self._database.about_to_commit(connection)
-                    connection.execute("COMMIT")
-            self.rollback()
+            pending, self._pending = self._pending, []
+            with self._database.write() as session:
+                for statement, rows in pending:
+                    session.connection.cursor().executemany(statement.encode(), rows)
+                _set_meta(session.connection, "lexical_generation", str(generation))
 
     def clear(self) -> None:
         with self._lock:
-            with self._writing() as connection:
-                connection.execute("DELETE FROM entries")
+            self._pending = [("DELETE FROM entries", [()])]
             self.commit(0)
 
     def rollback(self) -> None:
         with self._lock:
-            stack, writer, self._open, self._writer = self._open, self._writer, None, None
-            if stack is not None and writer is not None:
-                if not (writer.broken or writer.closed):
-                    writer.rollback()
-                stack.close()
+            self._pending = []
 
     def close(self) -> None:
         """Let go of the database; what isn't committed is lost."""
-        with self._lock:
-            if not self._closed:
-                self.rollback()
-                self._closed = True
-                self._database.close()
+        if not self._closed:
+            self._closed = True
+            self._database.close()
 
     # -- searching -------------------------------------------------------------------------------------------------
 
@@ -291,28 +282,8 @@ class PostgresKeywordIndex:
 
     def _rows(self, statement: str, given: Mapping[str, object] | None = None) -> list[tuple[Any, ...]]:
         self._check_open()
-        with self._database.snapshot() as connection:
-            return connection.execute(statement.encode(), given).fetchall()
-
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[Connection[Any]]:
-        """The connection whose transaction lasts from the first put or delete to the commit, or the catalog's."""
-        with self._lock:
-            self._check_open()
-            try:
-                with self._database.notified():
-                    if self._writer is None and (whole := self._database.writing) is not None:
-                        yield whole
-                        return
-                    if self._writer is None:
-                        stack = contextlib.ExitStack()
-                        self._writer = stack.enter_context(self._database.connection())
-                        self._open = stack
-                        self._writer.execute("BEGIN")
-                    yield self._writer
-            except BaseException:
-                self.rollback()
-                raise
+        with self._database.read() as session:
+            return session.connection.execute(statement.encode(), given).fetchall()
 
 
 def by_chunk(selection: Selection, column: str) -> tuple[str, Mapping[str, object]]:

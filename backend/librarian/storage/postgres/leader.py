@@ -58,8 +58,8 @@ class LeaderLock:
 
     def request_scan(self) -> None:
         """Ask the leader to scan the folder."""
-        with self._database.transaction() as connection:
-            connection.execute("SELECT pg_notify(%s, %s)", (self._database.channel, _SCAN))
+        with self._database.write() as session:
+            session.rows("SELECT pg_notify(?, ?)", self._database.channel, _SCAN)
 
     def close(self) -> None:
         """Release the lock and end the thread."""

@@ -17,7 +17,9 @@ BEGIN
         WITH by_meaning AS (
             SELECT w.id / 64 AS chunk, max(1 - (w.vector <=> $1::halfvec)) AS cosine
             FROM (SELECT v.id, v.vector FROM %I v
-                  WHERE $4::text IS NULL OR v.product = $4
+                  WHERE $4::text IS NULL OR EXISTS (
+                      SELECT FROM chunks c JOIN documents d ON d.id = c.doc_id
+                      WHERE c.id = v.id / 64 AND d.product = $4)
                   ORDER BY v.vector <=> $1::halfvec LIMIT 100) w
             GROUP BY 1 HAVING max(1 - (w.vector <=> $1::halfvec)) >= 0.05),
         by_words AS (
