@@ -18,7 +18,7 @@ import numpy as np
 import tantivy
 
 from ..errors import Damaged, SetupError
-from ..files.owned_folder import Kind, claim, delete_files
+from ..files.owned_folder import Kind, claim, delete_files, json_object
 from ..files.writing import write_whole
 from ..models import AnalyzedQuery, Document, Ids, KeywordEntry, Selection
 from .columns import CODED
@@ -158,11 +158,19 @@ def is_failure(error: BaseException) -> bool:
     return isinstance(error, (ValueError, OSError, RuntimeError)) or type(error).__name__ == "PanicException"
 
 
+def _is_unmarked_index(path: Path) -> bool:
+    """Whether its schema shows a folder to be an index that an earlier version made."""
+    schema = json_object(path / "meta.json").get("schema")
+    names = {field.get("name") for field in schema if isinstance(field, dict)} if isinstance(schema, list) else set()
+    return {*FIELDS, "chunk", "doc"} <= names
+
+
 #: The folder of a keyword index.
 FOLDER = Kind(
     "keyword index",
     "librarian.storage.keyword_schema",
     "Move it away, or choose another index folder with --index or `index.path` (INDEX_PATH).",
+    _is_unmarked_index,
 )
 
 

@@ -19,7 +19,7 @@ from ..errors import Damaged, SetupError, Unavailable
 from ..files import owned_folder
 from ..files.owned_folder import APPLICATION_ID
 from ..files.paths import too_long
-from .database import Database, Dialect, Session, tables_for
+from .database import EMBEDDING_CACHE, Database, Dialect, Session, tables_for
 
 log = logging.getLogger(__name__)
 
@@ -194,7 +194,8 @@ class SqliteDatabase(Database):
     def _prepare(self, template: str, version: int) -> None:
         found, application = self._number("user_version"), self._number("application_id")
         tables = self._writer.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-        if tables and application != APPLICATION_ID:
+        own = (APPLICATION_ID, 0) if template == EMBEDDING_CACHE else (APPLICATION_ID,)  # caches carried none before
+        if tables and application not in own:
             raise SetupError(
                 f"{self.path} is a database of another program.",
                 hint="Choose another index folder with --index or `index.path`.",
