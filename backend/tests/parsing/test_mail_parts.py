@@ -339,16 +339,3 @@ def test_an_invitation_is_read_as_people_read_it(parse: Parse, lines: str) -> No
 def test_what_says_to_be_an_invitation_and_is_none_is_read_as_it_is(parse: Parse) -> None:
     doc = parse("Subject: x\nContent-Type: text/calendar\n\nWe meet in Rome.\n", NAME)
     assert doc.text.rstrip().endswith("We meet in Rome.")
-
-
-@pytest.mark.parametrize(
-    ("text", "read"),
-    [
-        ("See http://x.org/a/ \nb/c- \nd.html for it.", "See http://x.org/a/b/c-d.html for it."),
-        ("> See http://x.org/a/ \n> b/c.html.", "> See http://x.org/a/b/c.html."),
-        ("See http://x.org/a  \nor \nb.", "See http://x.org/a  \nor \nb."),
-    ],
-)
-def test_a_link_that_a_program_parted_is_whole(parse: Parse, text: str, read: str) -> None:
-    assert parse(f"Subject: x\nContent-Type: text/plain; format=flowed; delsp=yes\n\n{text}\n", NAME).text == read
-    assert parse(f"Subject: x\nContent-Type: text/plain; format=flowed\n\n{text}\n", NAME).text == text

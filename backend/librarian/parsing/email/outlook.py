@@ -8,7 +8,8 @@ import re
 import struct
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
+from email.parser import HeaderParser
+from email.utils import format_datetime, formataddr
 from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -29,45 +30,41 @@ _DEEPEST = 4  #: items inside items that are looked into
 _MOST_ATTACHMENTS = 2_000
 _HEADERS_READ = 500_000  #: characters of the headers that a mail came with
 _PROPERTIES = "__properties_version1.0"
-_HEADER_BYTES = {"item": 32, "attached item": 24, "part": 8}  #: before a storage's properties
-_NUMBER, _TIME = 0x0003, 0x0040
-_TO, _CC = 1, 2
+_ITEM, _INNER_ITEM, _PART = 32, 24, 8  #: bytes in front of the properties of a storage
 
 _CLASS, _SUBJECT, _TRANSPORT_HEADERS, _MESSAGE_ID, _IN_REPLY_TO = 0x001A, 0x0037, 0x007D, 0x1035, 0x1042
 _REFERENCES, _CONVERSATION, _SENT, _DELIVERED, _CREATED = 0x1039, 0x0071, 0x0039, 0x0E06, 0x3007
-#: Name, address as the server knows it, and address on the Internet of who sent it, or for whom.
-_SENDERS = ((0x0042, 0x0065, 0x5D02), (0x0C1A, 0x0C1F, 0x5D01))
-_DISPLAY_TO, _DISPLAY_CC = 0x0E04, 0x0E03
+#: Name, address on the Internet and as the server knows it, of who sent it or for whom.
+_SENDERS = ((0x0042, 0x5D02, 0x0065), (0x0C1A, 0x5D01, 0x0C1F))
 _BODY, _HTML, _RTF, _INTERNET_CODE_PAGE, _CODE_PAGE = 0x1000, 0x1013, 0x1009, 0x3FDE, 0x3FFD
 _NAME, _ADDRESS, _INTERNET_ADDRESS, _KIND_OF_RECIPIENT = 0x3001, 0x3003, 0x39FE, 0x0C15
 _LONG_FILE_NAME, _FILE_NAME, _CONTENT_TYPE, _DATA = 0x3707, 0x3704, 0x370E, 0x3701
 
 _FILE_TIME_START = datetime(1601, 1, 1, tzinfo=UTC)
 _UTF_16 = 1200
-#: Code pages whose usual names stand for fewer characters, or for none that Python knows.
-_SUPERSETS = {936: "gb18030", 949: "cp949", 950: "big5", 51936: "gb18030", 38598: "iso-8859-8-i"}
-_HEADER = re.compile(r"^([!-9;-~]{1,70})[ \t]*:[^\n]*(?:\n[ \t][^\n]*)*\n?", re.M)
 _OF_MIME = re.compile(r"content-|mime-version$", re.I)
 _KIND = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,100}")
 _CONTROLS = re.compile(r"[\0-\x1f\x7f]+")
 
 
-def is_outlook(data: bytes) -> bool:
-    """Whether a file may be one of Outlook's items."""
-    return data.startswith(SIGNATURE)
-
-
 def mail_of(data: bytes, name: str) -> bytes:
     """The item in a `.msg` file as MIME. Raises `SourceError` (corrupt, not_a_mail), which calls it `name`."""
-    root = _opened(data, name)
-    if not any(stream.name.lower() == _PROPERTIES for stream in root.streams):
+    try:
+        item = _Item(_opened(data), _ITEM)
+        if _PROPERTIES in item.streams:
+            return _mime(item, 0)
+    except Exception as error:  # the libraries raise what they please
         raise SourceError(
-            f"'{name}' holds no item of Outlook.", hint="Export it again as .msg or .eml.", reason="not_a_mail"
-        )
-    return _mime(_Properties(name, root, "item"), 0)
+            f"'{name}' is damaged: {str(error).rstrip('.')}.",
+            hint="Export it again from the program it was made with.",
+            reason="corrupt",
+        ) from error
+    raise SourceError(
+        f"'{name}' holds no item of Outlook.", hint="Export it again as .msg or .eml.", reason="not_a_mail"
+    )
 
 
-def _opened(data: bytes, name: str) -> Storage:
+def _opened(data: bytes) -> Storage:
     """The storages and streams of a compound file ([MS-CFB]).
 
     A hostile file may let tables of sectors go on without end, which olefile follows, or many streams share their
@@ -76,100 +73,82 @@ def _opened(data: bytes, name: str) -> Storage:
     import olefile
     from oxmsg.storage import Storage
 
-    try:
-        (tables,) = struct.unpack_from("<I", data.ljust(_SPARE, b"\0"), _TABLES)
-        if tables * _SPARE > len(data):
-            raise ValueError("its tables are longer than the file")
-        with olefile.OleFileIO(io.BytesIO(data)) as file:
-            entries = [entry for entry in file.direntries if entry and entry.entry_type == olefile.STGTY_STREAM]
-            if sum(entry.size for entry in entries) > len(data) + _SPARE:
-                raise ValueError("its streams are longer than the file")
-            if max(len(entry.kids) for entry in file.direntries if entry) > _MOST_IN_STORAGE:
-                raise ValueError("a storage holds too many streams")
-            return Storage.from_ole(file)
-    except Exception as error:
-        raise SourceError(
-            f"'{name}' is damaged: {str(error).rstrip('.')}.",
-            hint="Export it again from the program it was made with.",
-            reason="corrupt",
-        ) from error
+    (tables,) = struct.unpack_from("<I", data.ljust(_SPARE, b"\0"), _TABLES)
+    if tables * _SPARE > len(data):
+        raise ValueError("its tables are longer than the file")
+    with olefile.OleFileIO(io.BytesIO(data)) as file:
+        entries = [entry for entry in file.direntries if entry]
+        if sum(entry.size for entry in entries if entry.entry_type == olefile.STGTY_STREAM) > len(data) + _SPARE:
+            raise ValueError("its streams are longer than the file")
+        if max(len(entry.kids) for entry in entries) > _MOST_IN_STORAGE:
+            raise ValueError("a storage holds too many streams")
+        return Storage.from_ole(file)
 
 
-class _Properties:
-    """What a storage of an item says of it, by the numbers of [MS-OXPROPS]."""
+class _Item:
+    """What a storage says, by the numbers of [MS-OXPROPS]; its properties begin behind `header` bytes."""
 
-    def __init__(self, file_name: str, storage: Storage, kind: str, charset: str | None = None) -> None:
-        self.file_name = file_name
+    def __init__(self, storage: Storage, header: int, charset: str = "") -> None:
         self.streams = {stream.name.lower(): stream.bytes_ for stream in storage.streams}
-        self._storages = {one.name.lower(): one for one in storage.storages}
-        self._fixed: dict[int, tuple[int, bytes]] = {}
-        if stream := self.streams.get(_PROPERTIES):
-            listed = stream[_HEADER_BYTES[kind] :]
-            for type_, number, value in struct.iter_unpack("<HH4x8s", listed[: len(listed) // 16 * 16]):
-                self._fixed.setdefault(number, (type_, value))
-        self.charset = self._code_page() if charset is None else charset
+        self.storages = {one.name.lower(): one for one in storage.storages}
+        listed = self.streams.get(_PROPERTIES, b"")[header:]
+        self._fixed = {
+            number: int.from_bytes(value, "little")
+            for number, value in struct.iter_unpack("<2xH4x8s", listed[: len(listed) // 16 * 16])
+        }
+        pages = (self.number(_CODE_PAGE), self.number(_INTERNET_CODE_PAGE))
+        # some programs name UTF-16, which narrow texts never are
+        self.charset = charset or next((found for page in pages if page != _UTF_16 and (found := _charset(page))), "")
 
     def text(self, number: int) -> str:
         """Empty where there is none."""
-        if (wide := self._stream(number, 0x001F)) is not None:
-            return wide.decode("utf-16-le", "replace").strip("\0")
-        narrow = (self._stream(number, 0x001E) or b"").rstrip(b"\0")
-        return decoded_by(narrow, self.charset)[0] if narrow else ""
+        wide = self.streams.get(f"__substg1.0_{number:04x}001f", b"").decode("utf-16-le", "replace")
+        narrow = self.streams.get(f"__substg1.0_{number:04x}001e", b"").rstrip(b"\0")
+        return wide.strip("\0") or (decoded_by(narrow, self.charset)[0] if narrow else "")
 
     def line(self, number: int) -> str:
         """A text on one line."""
         return _CONTROLS.sub(" ", self.text(number)).strip()
 
     def binary(self, number: int) -> bytes:
-        return self._stream(number, 0x0102) or b""
+        return self.streams.get(f"__substg1.0_{number:04x}0102", b"")
 
     def number(self, number: int) -> int:
         """0 where there is none."""
-        type_, value = self._fixed.get(number, (0, b""))
-        return int.from_bytes(value[:4], "little") if type_ == _NUMBER else 0
+        return self._fixed.get(number, 0) & 0xFFFFFFFF
 
     def time(self, number: int) -> str:
         """As a Date header says it; empty where there is none."""
-        type_, value = self._fixed.get(number, (0, b""))
-        ticks = int.from_bytes(value, "little") if type_ == _TIME else 0
-        try:
-            return format_datetime(_FILE_TIME_START + timedelta(microseconds=ticks // 10)) if ticks else ""
-        except OverflowError:
-            return ""
+        ticks = self._fixed.get(number, 0)
+        return format_datetime(_FILE_TIME_START + timedelta(microseconds=ticks // 10)) if ticks else ""
 
-    def inner(self, number: int) -> Storage | None:
-        """The storage of an object."""
-        return self._storages.get(f"__substg1.0_{number:04x}000d")
-
-    def parts(self, name: str) -> Iterator[_Properties]:
+    def parts(self, name: str) -> Iterator[_Item]:
         """Recipients or attachments, in their order."""
-        for key in sorted(key for key in self._storages if key.startswith(f"__{name}_version1.0_")):
-            yield _Properties(self.file_name, self._storages[key], "part", self.charset)
-
-    def _stream(self, number: int, type_: int) -> bytes | None:
-        return self.streams.get(f"__substg1.0_{number:04x}{type_:04x}")
-
-    def _code_page(self) -> str:
-        """That of narrow texts; some programs name UTF-16, which those never are."""
-        pages = (self.number(_CODE_PAGE), self.number(_INTERNET_CODE_PAGE))
-        return next(filter(None, (_charset_of(page) for page in pages if page != _UTF_16)), "")
+        for key in sorted(key for key in self.storages if key.startswith(f"__{name}_version1.0_")):
+            yield _Item(self.storages[key], _PART, self.charset)
 
 
-def _charset_of(page: int) -> str:
+def _charset(page: int) -> str:
     """A code page's character set; empty where it has no name."""
     from oxmsg.domain.encodings import encoding_from_codepage
     from oxmsg.domain.model import UnrecognizedCodePageError, UnsupportedEncodingError
 
-    if page in _SUPERSETS:
-        return _SUPERSETS[page]
     try:
         return encoding_from_codepage(page)
     except (UnrecognizedCodePageError, UnsupportedEncodingError):
         return ""
 
 
-def _mime(item: _Properties, depth: int) -> bytes:
-    headers = _headers(item)
+def _mime(item: _Item, depth: int) -> bytes:
+    """The headers that the mail came with, but for MIME's, and what they lack, as Outlook remembers it; the parts."""
+    sent = HeaderParser().parsestr(item.text(_TRANSPORT_HEADERS)[:_HEADERS_READ].replace("\r\n", "\n"))
+    lines = [f"{name}: {value}\n" for name, value in sent.items() if not _OF_MIME.match(name)]
+    lines += [
+        f"{name}: {value}\n"
+        for name, value in _own_headers(item, is_received="from" in sent)
+        if value and name not in sent
+    ]
+    headers = "".join([*lines, "MIME-Version: 1.0\n"]).encode("utf-8", "replace")
     attachments = list(islice(item.parts("attach"), _MOST_ATTACHMENTS))
     if item.line(_CLASS).lower().endswith("smime.multipartsigned") and len(attachments) == 1:
         return headers + attachments[0].binary(_DATA)  # a signed mail is kept as it was sent, all in one
@@ -177,86 +156,57 @@ def _mime(item: _Properties, depth: int) -> bytes:
     return headers + _joined("mixed", [part for part in parts if part])
 
 
-def _headers(item: _Properties) -> bytes:
-    """Those that the mail came with, but for MIME's, and what they lack, as Outlook remembers it."""
-    sent = item.text(_TRANSPORT_HEADERS)[:_HEADERS_READ].replace("\r\n", "\n").replace("\r", "\n")
-    headers: dict[str, list[str]] = {}
-    for found in _HEADER.finditer(sent):
-        if not _OF_MIME.match(found[1]):
-            headers.setdefault(found[1].lower(), []).append(found[0].rstrip("\n"))
-    lines = [line for lines in headers.values() for line in lines]
-    own = _own_headers(item, is_received="from" in headers)
-    lines += [f"{name}: {value}" for name, value in own if value and name.lower() not in headers]
-    return "\n".join([*lines, "MIME-Version: 1.0", ""]).encode("utf-8", "replace")
-
-
-def _own_headers(item: _Properties, *, is_received: bool) -> Iterator[tuple[str, str]]:
-    """What a mail that came in has no header of, Outlook made up itself: its conversation then means nothing."""
+def _own_headers(item: _Item, *, is_received: bool) -> Iterator[tuple[str, str]]:
     yield "Subject", item.line(_SUBJECT)
     yield "Date", item.time(_SENT) or item.time(_DELIVERED) or item.time(_CREATED)
     yield "Message-ID", item.line(_MESSAGE_ID)
     yield "In-Reply-To", item.line(_IN_REPLY_TO)
     yield "References", item.line(_REFERENCES)
-    if not is_received:
-        yield "Thread-Index", base64.b64encode(item.binary(_CONVERSATION)).decode()
-        senders = (_person(item.line(name), item.line(other), item.line(known)) for name, other, known in _SENDERS)
-        yield "From", next(filter(None, senders), "")
-        people: dict[int, list[str]] = {}
-        for one in item.parts("recip"):
-            person = _person(one.line(_NAME), one.line(_ADDRESS), one.line(_INTERNET_ADDRESS))
-            people.setdefault(one.number(_KIND_OF_RECIPIENT) & 0xF, []).append(person)
-        for name, kind, shown in (("To", _TO, _DISPLAY_TO), ("Cc", _CC, _DISPLAY_CC)):
-            names = [_person(one.strip(), "", "") for one in item.line(shown).split(";")]
-            yield name, ", ".join(filter(None, people.get(kind) or names))
+    if is_received:
+        return  # what a mail that came in has no header of, Outlook made up itself: its conversation then means nothing
+    yield "Thread-Index", base64.b64encode(item.binary(_CONVERSATION)).decode()
+    yield "From", next(filter(None, (_person(*map(item.line, numbers)) for numbers in _SENDERS)), "")
+    people = [(one.number(_KIND_OF_RECIPIENT) & 0xF, one) for one in item.parts("recip")]
+    for name, kind in (("To", 1), ("Cc", 2)):
+        known = [_person(*map(one.line, (_NAME, _INTERNET_ADDRESS, _ADDRESS))) for its, one in people if its == kind]
+        yield name, ", ".join(filter(None, known))
 
 
-def _person(name: str, address: str, known: str) -> str:
+def _person(name: str, *addresses: str) -> str:
     """`"Name" <address>`; what Exchange calls an address is none."""
-    address = next((one for one in (known, address) if "@" in one and not one.startswith("/")), "")
-    quoted = len(name) > 1 and name[0] == name[-1] and name[0] in "'\""
-    name = (name[1:-1] if quoted else name) or address
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    if not address:
-        return f'"{escaped}"' if name and "@" not in name else name
-    return address if name == address else f'"{escaped}" <{address}>'
+    name = re.sub(r"^(['\"])(.*)\1$", r"\2", name)
+    address = next((one for one in (*addresses, name) if "@" in one and not one.startswith("/")), "")
+    return formataddr(("" if name == address else name, address)) if name or address else ""
 
 
-def _alternatives(item: _Properties) -> bytes:
+def _alternatives(item: _Item) -> bytes:
     """The body's part; empty where there is no body."""
     found = []
     if plain := item.text(_BODY):
         found.append(_part("text/plain; charset=utf-8", plain.encode("utf-8", "replace")))
     if markup := item.binary(_HTML):
-        charset = _charset_of(item.number(_INTERNET_CODE_PAGE)) or item.charset
+        charset = _charset(item.number(_INTERNET_CODE_PAGE)) or item.charset
         found.append(_part(f'text/html; charset="{charset}"', markup))
     elif words := item.text(_HTML):
         found.append(_part("text/html; charset=utf-8", words.encode("utf-8", "replace")))
     if not found and (packed := item.binary(_RTF)):
-        found.append(_part("text/plain; charset=utf-8", _rtf_text(packed, item.file_name).encode("utf-8", "replace")))
+        import compressed_rtf
+
+        from ..rtf import RichTextParser  # the registry of parsers imports this module
+
+        text = RichTextParser().parse(SourceFile("", "", "", "", 0, 0), compressed_rtf.decompress(packed)).text
+        found.append(_part("text/plain; charset=utf-8", text.encode("utf-8", "replace")))
     return _joined("alternative", found) if found else b""
 
 
-def _rtf_text(packed: bytes, name: str) -> str:
-    import compressed_rtf
-
-    from ..rtf import RichTextParser  # the registry of parsers imports this module
-
-    try:
-        return RichTextParser().parse(SourceFile("", name, "", "", 0, 0), compressed_rtf.decompress(packed)).text
-    except Exception as error:  # of no kind of its own
-        raise SourceError(
-            f"The text of '{name}' is RTF that is damaged.", hint="Export the mail again as .eml.", reason="corrupt"
-        ) from error
-
-
-def _attached(part: _Properties, depth: int) -> bytes:
-    inner = part.inner(_DATA)
+def _attached(part: _Item, depth: int) -> bytes:
     name = part.line(_LONG_FILE_NAME) or part.line(_FILE_NAME) or part.line(_NAME)
-    held = None if inner is None else _Properties(part.file_name, inner, "attached item")
+    inner = part.storages.get(f"__substg1.0_{_DATA:04x}000d")
+    held = _Item(inner, _INNER_ITEM) if inner else None
     if held is not None and _PROPERTIES in held.streams:
         try:
             data = _mime(held, depth + 1) if depth < _DEEPEST else b""
-        except SourceError:  # the mail around it is read; that this one wasn't is noted, for it has no headers
+        except Exception:  # the mail around it is read; that this one wasn't is noted, for it has no headers
             data = b""
         return _part("message/rfc822", data, name)
     declared = part.line(_CONTENT_TYPE)

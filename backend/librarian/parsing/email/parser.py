@@ -20,7 +20,7 @@ from ...errors import SourceError
 from ...models import ATTACHMENT_HEADING, FOLDED, Block, Document, Excluded, Heading, SourceFile
 from ..metadata import cut_at_sentence, iso_of_ns, title_from_name
 from .headers import Headers, RawHeaders, email_of, writer_of
-from .outlook import is_outlook, mail_of
+from .outlook import SIGNATURE, mail_of
 from .parts import Body, MailPart, Part
 from .quotes import CLOSING, excluded_of, own_words
 
@@ -156,7 +156,7 @@ class _Whole:
 
 def _as_sent(data: bytes, name: str) -> bytes:
     """The mail that a program has put into a file of its own making."""
-    if is_outlook(data):
+    if data.startswith(SIGNATURE):
         return mail_of(data, name)
     if counted := _COUNTED.match(data):
         end = counted.end() + int(counted[1])

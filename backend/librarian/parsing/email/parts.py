@@ -31,13 +31,11 @@ _EXTENSIONS = {
     "message/rfc822": ".eml", "text/csv": ".csv", "text/html": ".html", "text/markdown": ".md",
     "text/plain": ".txt", "text/rtf": ".rtf", "text/tab-separated-values": ".tsv",
 }  # fmt: skip
-_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]*={0,2}[ \t]*\r?(?:\n|\Z))*")
-_ENCODED = re.compile(r"^[ \t]*[A-Za-z0-9+/]{40}", re.M)  #: so long that nobody writes it as a footer
-#: A link that a program parted by a blank that is none of it; between words it leaves two (RFC 3676, 4.1, DelSp).
-_PARTED_LINK = re.compile(r"\b(?:https?|ftp)://\S{1,200}+(?: \n>*[ \t]?\S+)+")
+_BASE64 = re.compile(r"\s*(?:[A-Za-z0-9+/]{4})*[A-Za-z0-9+/]{0,4}={0,2}\s*")
 _TAG = re.compile(r"<[^<>]*>")
-_PARTED = re.compile(r" \n>*[ \t]?")
-_LONG_TOKEN_SHARE, _LONG_TOKEN_WORDS = 0.1, 150
+#: A plain part of so few words may merely say that there is another one, or how to leave a newsletter.
+_FEW_WORDS, _SHARE = 150, 0.1
+_READABLE_HTML = ("text/html", "multipart/related", "multipart/mixed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +46,13 @@ class Part:
     data: bytes
 
     @property
-    def is_mail(self) -> bool:
-        """Whether it is an attached message."""
-        return self.attachment.content_type == "message/rfc822"
-
-    @property
     def extensions(self) -> tuple[str, ...]:
         """Those that it may be read by: its name's, then that of its content type; any text can be read as text.
 
         None of signatures and of what is encrypted, whose name may be that of a text (`signature.asc`).
         """
         kind, name = self.attachment.content_type, self.attachment.filename
-        if self.is_mail:
+        if kind == "message/rfc822":
             return (".eml",)
         if self.data[:100].lstrip().startswith(b"-----BEGIN "):
             return ()
@@ -120,40 +113,32 @@ class Body:
 
     def _leaf(self, part: Message) -> Iterator[str]:
         kind, name = part.get_content_type(), _filename(part)
-        below = _cut_below_base64(part)
         # A multipart whose boundary never comes: all of it is left, and better read than lost.
         unparted = kind.startswith("multipart/") and not name and _disposition(part) != "attachment"
+        data = _payload(part)
         if unparted or _is_read(part):
-            words = self._text(part)
-            if str(part.get_param("delsp")).lower() == "yes":
-                words = _PARTED_LINK.sub(lambda found: _PARTED.sub("", found[0]), words)
-            yield html_to_text(words) if kind in _MARKUP else words
+            text, self.encoding, self.confidence = decoded_by(data, _charset(part))
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
+            yield html_to_text(text) if kind in _MARKUP else text
         else:
-            data = _payload(part)
             attachment = Attachment(name or _default_name(kind), kind, len(data))
             if kind == "text/calendar":
                 data = calendar_to_text(data, _charset(part)).encode("utf-8", "replace") or data
             self.parts.append(Part(attachment, data))
-        yield below
-
-    def _text(self, part: Message) -> str:
-        text, self.encoding, self.confidence = decoded_by(_payload(part), _charset(part))
-        return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _best(children: list[Message]) -> tuple[list[Message], list[Message]]:
     """(the alternative to read, what else is to be looked at for attachments)."""
-    plain = [child for child in children if child.get_content_type() == "text/plain" and _is_read(child)]
-    mixed = ("text/html", "multipart/related", "multipart/mixed")
-    rich = [child for child in children if child not in plain]
-    marked = [child for child in rich if child.get_content_type() in mixed and any(map(_is_read, child.walk()))]
-    other_text = [child for child in rich if child not in marked and _is_read(child)]
-    others = [child for child in rich if child not in marked and child not in other_text]
-    if plain or marked or other_text:
-        others = [child for child in others if not _is_same_in_rtf(child)]
-    if plain and not (marked and _is_token(plain[0], marked[-1])):
-        return plain[:1], [*others, *(child for child in marked if child.is_multipart() and _hangs_on(child))]
-    return marked[-1:] or plain[:1] or other_text[-1:], others
+    readable = [child for child in children if any(map(_is_read, child.walk()))]
+    if not readable:
+        return [], children
+    # the text as RTF is no attachment: programs that convert Outlook's mails add it
+    others = [child for child in children if child not in readable and child.get_content_subtype() != "rtf"]
+    plain = [child for child in readable if child.get_content_type() == "text/plain"]
+    rich = [child for child in readable if child.get_content_type() in _READABLE_HTML]
+    if plain and not (rich and _is_token(plain[0], rich[-1])):
+        return plain[:1], [*others, *filter(_hangs_on, rich)]
+    return rich[-1:] or readable[-1:], others
 
 
 def _is_read(part: Message) -> bool:
@@ -161,11 +146,6 @@ def _is_read(part: Message) -> bool:
     kind = part.get_content_type()
     named = _disposition(part) == "attachment" or bool(_filename(part))
     return kind.startswith("text/") and kind not in _FOR_PROGRAMS and not named
-
-
-def _is_same_in_rtf(part: Message) -> bool:
-    """Whether an alternative is the text as RTF, as programs that convert Outlook's mails add it."""
-    return part.get_content_type() in ("application/rtf", "text/rtf") and not _filename(part)
 
 
 def _hangs_on(part: Message) -> bool:
@@ -182,20 +162,21 @@ def _is_token(plain: Message, rich: Message) -> bool:
     data = _payload(plain)
     words = len(data.split())
     markup = next((one for one in rich.walk() if one.get_content_type() == "text/html"), None)
-    if words >= 150 or markup is None:
+    if words >= _FEW_WORDS or markup is None:
         return False
-    share = 0.1 if words >= 40 else 0.5 if b"html" in data.lower() else 0.2
+    share = 0.5 if words < 40 and b"html" in data.lower() else _SHARE
     text = decoded_by(_payload(markup), _charset(markup))[0]
-    if words >= 40 and words >= share * len(_TAG.sub(" ", text).split()):
-        return False  # nearly all mails are decided without reading their HTML
-    rich_words = len(html_to_text(text).split())
-    return words == 0 or (rich_words > 40 and words < rich_words * share)
+    # nearly all mails are decided without reading their HTML
+    return words <= share * len(_TAG.sub(" ", text).split()) and words <= share * len(html_to_text(text).split())
 
 
 def _payload(part: Message) -> bytes:
     payload = part.get_payload()
     if isinstance(payload, list):
         return bytes(_read(lambda: b"".join(bytes(inner) for inner in payload if isinstance(inner, Message)), b""))
+    if isinstance(payload, str) and str(part.get("content-transfer-encoding", "")).strip().lower() == "base64":
+        # what a list wrote below it would be decoded too, or keep all from being decoded
+        part.set_payload("\n".join(filter(_BASE64.fullmatch, payload.splitlines())))
     data = _read(lambda: part.get_payload(decode=True), None)
     if isinstance(data, bytes):
         return data
@@ -208,19 +189,6 @@ def _read(ask: Callable[[], Any], otherwise: Any) -> Any:
         return ask()
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return otherwise
-
-
-def _cut_below_base64(part: Message) -> str:
-    """Take off a base64 part, and return, what a list wrote below it: decoding would read it as base64 too."""
-    encoded = part.get_payload()
-    if not isinstance(encoded, str) or str(part.get("content-transfer-encoding", "")).strip().lower() != "base64":
-        return ""
-    end = _BASE64.match(encoded).end()  # type: ignore[union-attr]
-    below = encoded[end:]
-    if not below.strip() or not encoded[:end].strip() or _ENCODED.search(below):
-        return ""
-    part.set_payload(encoded[:end])
-    return decoded_by(below.encode("utf-8", "surrogateescape"), "")[0]
 
 
 def _charset(part: Message) -> str:
@@ -245,15 +213,13 @@ def _default_name(kind: str) -> str:
 _FOLD = re.compile(rb"\r?\n[ \t]")  #: every 75 bytes, in words and perhaps in letters
 _PROPERTY = re.compile(r'(?P<name>[A-Za-z-]+)(?P<parameters>(?:;[^=;:]+=(?:"[^"]*"|[^":;])*)*):(?P<value>.*)')
 _ESCAPED = re.compile(r"\\([\\;,nN])")
-_COMMON_NAME = re.compile(r';CN=(?:"([^"]*)"|([^";:]*))', re.I)
-_ZONE = re.compile(r";TZID=(?:\"([^\"]*)\"|([^\";:]*))", re.I)
+_PARAMETER = re.compile(r";(?:CN|TZID)=\"?([^\";:]*)", re.I)
 _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
 _LABELS = {
-    "SUMMARY": "", "DESCRIPTION": "", "COMMENT": "", "DTSTART": "Start", "DTEND": "End", "DUE": "Due",
-    "LOCATION": "Location", "ORGANIZER": "Organizer", "ATTENDEE": "Attendee", "CONTACT": "Contact",
+    "SUMMARY": "", "DESCRIPTION": "", "COMMENT": "", "DTSTART": "Start: ", "DTEND": "End: ", "DUE": "Due: ",
+    "LOCATION": "Location: ", "ORGANIZER": "Organizer: ", "ATTENDEE": "Attendee: ", "CONTACT": "Contact: ",
 }  # fmt: skip
 _SKIPPED = ("VTIMEZONE", "VALARM")  #: whose properties are not read
-_PEOPLE, _TIMES = ("ORGANIZER", "ATTENDEE"), ("DTSTART", "DTEND", "DUE")
 
 
 def calendar_to_text(data: bytes, charset: str) -> str:
@@ -267,31 +233,24 @@ def calendar_to_text(data: bytes, charset: str) -> str:
         return ""
     lines: list[str] = []
     skipped = ""
-    for line in source.splitlines():
-        found = _PROPERTY.match(line)
-        if found is None:
-            continue
+    for found in filter(None, map(_PROPERTY.match, source.splitlines())):
         name, value = found["name"].upper(), found["value"].strip()
-        if name in ("BEGIN", "END"):
-            inside = value.upper()
-            skipped = skipped or (inside if name == "BEGIN" and inside in _SKIPPED else "")
-            skipped = "" if name == "END" and inside == skipped else skipped
-        elif name in _LABELS and not skipped and (words := _value_of(name, found["parameters"], value)):
-            lines.append(f"{_LABELS[name]}: {words}" if _LABELS[name] else words)
+        if name == "BEGIN" and value.upper() in _SKIPPED:
+            skipped = skipped or value
+        elif name == "END" and value == skipped:
+            skipped = ""
+        elif name in _LABELS and not skipped and value:
+            lines.append(_LABELS[name] + _value_of(found["parameters"], value))
     return "\n".join(lines)
 
 
-def _value_of(name: str, parameters: str, value: str) -> str:
-    if name in _PEOPLE:
-        known, address = _first(_COMMON_NAME, parameters), re.sub(r"^mailto:", "", value, flags=re.I)
-        return f"{known} <{address}>" if known and known != address else address
-    if name in _TIMES and (found := _TIME.fullmatch(value)):
-        year, month, day, hour, minute, utc = found.groups()
-        zone = " UTC" if utc else f" {known}" if (known := _first(_ZONE, parameters)) else ""
-        return f"{year}-{month}-{day}" + (f" {hour}:{minute}{zone}" if hour else "")
+def _value_of(parameters: str, value: str) -> str:
+    """A property's value as people write it: a time with its zone, a person's name with their address, a text."""
+    found = _PARAMETER.search(parameters)
+    known = found[1].strip() if found else ""
+    if time := _TIME.fullmatch(value):
+        year, month, day, hour, minute, utc = time.groups()
+        return f"{year}-{month}-{day}" + (f" {hour}:{minute} {'UTC' if utc else known}".rstrip() if hour else "")
+    if value.lower().startswith("mailto:"):
+        return f"{known} <{value[7:]}>" if known and known != value[7:] else value[7:]
     return _ESCAPED.sub(lambda found: "\n" if found[1] in "nN" else found[1], value).strip()
-
-
-def _first(pattern: re.Pattern[str], parameters: str) -> str:
-    found = pattern.search(parameters)
-    return (found[1] or found[2] or "").strip() if found else ""
