@@ -125,8 +125,6 @@ def test_subjects_are_decoded(parse: Parse, header: bytes, subject: str | None) 
         ("Mon Mar 02 2026 09:00:00 GMT+0100 (Central European Standard Time)", 8),
         ("Mon, 2 Mar 2026 09:00:00 UTC-3", 12),
         ("Mon, 2 Mar 2026 09:00:00 GMT", 9),
-        ("Mon, 2 Mar 2026 09:00:00 CEST", 7),
-        ("Mon Mar  2 09:00:00 CET 2026", 8),
         ("Mon, 2 Mar 2026 09:00:00 +0100 (MEZ)", 8),
         ("Mon, 2 Mar 2026 09:00:00 +0100 CET", 8),
     ],

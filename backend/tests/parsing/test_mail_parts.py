@@ -221,9 +221,8 @@ def test_an_encoding_counts_with_spaces_or_quotes_around_it(parse: Parse, encodi
     assert parse(f"Subject: x\n{headers}\nGr=C3=BC=C3=9Fe\n".encode(), NAME).text == "Grüße"
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
-def test_a_mail_that_was_saved_as_a_text_of_an_editor_is_read(parse: Parse, encoding: str) -> None:
-    doc = parse("From: ann@example.org\nSubject: Grüße\n\nDie Pumpe läuft.\n".encode(encoding), NAME)
+def test_a_mail_that_was_saved_as_a_text_of_an_editor_is_read(parse: Parse) -> None:
+    doc = parse("From: ann@example.org\nSubject: Grüße\n\nDie Pumpe läuft.\n".encode("utf-8-sig"), NAME)
     assert (doc.title, doc.text) == ("Grüße", "Die Pumpe läuft.")
 
 

@@ -17,42 +17,28 @@ from email.utils import getaddresses, mktime_tz, parsedate_tz
 
 from ...errors import SourceError
 from ...models import Attachment, Email
-from ..encoding import decode
+from ..encoding import SUPERSETS, decode
 from ..metadata import iso_of_ns
 
-_ISO = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 #: "+01:00", "GMT+0100", "UTC+2": the standard library knows `+0100` alone, and takes others for UTC.
-_OFFSET = re.compile(r"(?<=\s)(?:(?:GMT|UTC)\s*([+-])(\d\d?)(?::?(\d\d))?|([+-])(\d\d):(\d\d))(?![\d:])", re.I)
-#: Zones of Europe, which the standard library takes for UTC.
-_ZONES = {"WEST": 1, "CET": 1, "MET": 1, "MEZ": 1, "CEST": 2, "MEST": 2, "MESZ": 2, "EET": 2, "EEST": 3, "MSK": 3}
-_ZONE = re.compile(rf"(?<=[\d\s])(?:{'|'.join(_ZONES)})(?=\s|$)")
+_OFFSET = re.compile(r"\s(?:GMT|UTC)?\s?([+-])(\d\d?)(?::?(\d\d))?(?![\d:])", re.I)
 
 
 def moment_of(value: str) -> str | None:
     """The date of a header in ISO 8601 and UTC; None if it is no date."""
+    parsed = parsedate_tz(_OFFSET.sub(lambda zone: f" {zone[1]}{zone[2]:>02}{zone[3] or '00'}", value))
     try:
-        if _ISO.match(value):
-            found = datetime.fromisoformat(value.strip())
-            return _iso((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
-        parsed = parsedate_tz(_ZONE.sub(lambda zone: f"+{_ZONES[zone[0]]:02}00", _OFFSET.sub(_offset, value)))
-        return None if parsed is None else _iso(mktime_tz(parsed))
+        if parsed:
+            return iso_of_ns(int(mktime_tz(parsed)) * 1_000_000_000)
+        found = datetime.fromisoformat(value.strip())
+        return iso_of_ns(int(found.replace(tzinfo=found.tzinfo or UTC).timestamp()) * 1_000_000_000)
     except (ValueError, OverflowError, TypeError, IndexError):
         return None
 
 
-def _iso(seconds: float) -> str:
-    return iso_of_ns(int(seconds) * 1_000_000_000)
-
-
-def _offset(found: re.Match[str]) -> str:
-    sign, hours, minutes = found[1] or found[4], found[2] or found[5], found[3] or found[6] or "00"
-    return f"{sign}{hours:>02}{minutes}"
-
-
 _MESSAGE_ID = re.compile(r"<\s*([^<>\s]+)\s*>")
-_VEILED = re.compile(
-    r"^([^\s<>@()]+) (?:at|en|chez) ([\w-]+(?:\.[\w-]+)+)(?= \(|$)"
-)  # as Mailman's archives write them
+#: As Mailman's archives write addresses.
+_VEILED = re.compile(r"^([^\s<>@()]+) (?:at|en|chez) ([\w-]+(?:\.[\w-]+)+)(?= \(|$)")
 _SPACES = re.compile(r"\s+")
 _FOLD = re.compile(r"\r?\n(?=[ \t])")
 _ADDRESS = re.compile(r"(?<![^\s<>])[^\s<>]+@[^\s<>]+")
@@ -80,22 +66,16 @@ _FORWARDS = (
 #: Outlook's; nothing looser, for a single letter begins other subjects too.
 _ITALIAN_ANSWER, _ITALIAN = r"(?-i:R): (?=\S)", r"(?-i:[RI]): (?=\S)"
 _COUNT = r"\.?\s*(?:[\[(]\d+[\])]|[\^*]\d+)?\s*[:：]"
-_REPLY_MARK = re.compile(rf"(?:{_ANSWERS}|{_FORWARDS}){_COUNT}|{_ITALIAN}", re.I)
+_REPLY_MARK = re.compile(rf"\A(?:(?:{_ANSWERS}|{_FORWARDS}){_COUNT}|{_ITALIAN})", re.I)
 _ANSWER_MARK = re.compile(rf"(?:{_ANSWERS}){_COUNT}|{_ITALIAN_ANSWER}", re.I)
 _TAG = re.compile(r"\[[^\[\]]{1,60}\]")
 _WAS = re.compile(r"[\[(]\s*was:", re.I)
 _BETWEEN_WORDS = re.compile(r"\W+")
 #: Encodings that hold all of another, and are meant where that one is named (WHATWG's Encoding Standard).
-_SUPERSETS = {
-    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874",
-    "gb2312": "gb18030", "gbk": "gb18030", "big5": "cp950", "euc_kr": "cp949", "shift_jis": "cp932",
-}  # fmt: skip
+_SUPERSETS = SUPERSETS | {"ascii": "cp1252", "iso8859-11": "cp874", "gbk": "gb18030", "big5": "cp950"}
 #: Names that programs use and Python doesn't know.
-_LABELS = {
-    "cn-gb": "gb18030", "iso-8859-8-e": "iso8859-8", "iso-8859-8-i": "iso8859-8", "koi8-ru": "koi8-u",
-    "unicode-1-1-utf-7": "utf-7", "utf8mb4": "utf-8", "windows-874": "cp874", "x-gbk": "gb18030", "x-sjis": "cp932",
-}  # fmt: skip
-_UNDECLARED = ("", "ascii", "us-ascii", "unknown-8bit", "x-unknown", "default")
+_LABELS = {"iso-8859-8-i": "iso8859-8", "utf8mb4": "utf-8", "windows-874": "cp874", "x-gbk": "gbk", "x-sjis": "cp932"}
+_UNDECLARED = ("", "ascii", "us-ascii")
 _CONTROLS = re.compile("[\x80-\x9f]")
 _THREAD_INDEX_ROOT = 22  #: bytes of Thread-Index that all mails of a conversation share (MS-OXOMSG 2.2.1.3)
 
@@ -125,7 +105,7 @@ class Headers:
         self._policy = message.policy
         self._sent: dict[str, list[str]] = {}
         for name, value in message.raw_items():
-            self._sent.setdefault(name.lower(), []).append(value)
+            self._sent.setdefault(name.strip().lower(), []).append(value)
         self._raw: dict[str, list[str]] = {}
 
     def raw(self, name: str) -> list[str]:
@@ -142,18 +122,10 @@ class Headers:
 
     def addresses(self, name: str) -> tuple[str, ...]:
         """`Name <address>` or the bare address, in order."""
-        found: list[str] = []
-        unfolded = [_SPACES.sub(" ", value).strip() for value in self.raw(name)]
-        unfolded = [_VEILED.sub(r"\1@\2", value) for value in unfolded]
-        for words, address in (one for value in unfolded for one in _addressed(value)):
-            words, address = readable(words), readable(address)
-            if address and words and words != address:
-                found.append(f"{words} <{address}>")
-            elif address or words:
-                found.append(address or words)
-        if not found and (whole := self.text(name)):
-            found.append(whole)
-        return tuple(found)
+        unfolded = [_VEILED.sub(r"\1@\2", _SPACES.sub(" ", value).strip()) for value in self.raw(name)]
+        people = [(readable(words), readable(address)) for value in unfolded for words, address in _addressed(value)]
+        found = [_person("" if words == address else words, address) if address else words for words, address in people]
+        return tuple(filter(None, found)) or tuple(filter(None, [self.text(name)]))
 
     def ids(self, name: str) -> tuple[str, ...]:
         """Message-IDs without their brackets, in order, each once."""
@@ -261,16 +233,9 @@ def topic_of(subject: str) -> str:
     >>> topic_of("RE: [dev-list] Aw: Fwd: Release plan (was: Lunch)")
     'release plan'
     """
-    rest = _SPACES.sub(" ", subject).strip()
-    while True:
-        shorter = rest
-        if mark := _REPLY_MARK.match(shorter):
-            shorter = shorter[mark.end() :].strip()
-        if (tag := _TAG.match(shorter)) and tag.end() < len(shorter.rstrip()):
-            shorter = shorter[tag.end() :].strip()
-        if shorter == rest:
-            break
-        rest = shorter
+    rest, before = _SPACES.sub(" ", subject).strip(), ""
+    while rest != before:
+        before, rest = rest, _untagged(_REPLY_MARK.sub("", rest, count=1).strip())
     # one expression up to the closing bracket would take time that grows with the square of the subject's length
     if rest.endswith(("]", ")")) and (was := _WAS.search(rest)):
         rest = rest[: was.start()].strip() or rest
@@ -279,10 +244,14 @@ def topic_of(subject: str) -> str:
 
 def answers(subject: str) -> bool:
     """Whether the subject says that the mail is a reply (a forward begins something new)."""
-    rest = subject.strip()
-    while (tag := _TAG.match(rest)) and tag.end() < len(rest):
-        rest = rest[tag.end() :].strip()
-    return bool(_ANSWER_MARK.match(rest))
+    return bool(_ANSWER_MARK.match(_untagged(subject.strip())))
+
+
+def _untagged(subject: str) -> str:
+    """Without the tags of lists in front, unless there is nothing else."""
+    while (tag := _TAG.match(subject)) and tag.end() < len(subject):
+        subject = subject[tag.end() :].strip()
+    return subject
 
 
 def email_of(headers: Headers, sender: str, attachments: tuple[Attachment, ...], own: str) -> Email:
@@ -353,28 +322,32 @@ def writer_of(headers: Headers) -> str:
     name, address = _split(shown)
     via = _VIA.match(name)
     if inside := _INSIDE.fullmatch(address):
-        own, name = f"{inside[1]}@{inside[2] or inside[3]}", via["name"] if via else name
-        return f"{name} <{own}>" if name else own
+        return _person(via["name"] if via else name, f"{inside[1]}@{inside[2] or inside[3]}")
     if via is None:
         return shown
-    originals = [one for header in ("x-original-from", "x-original-sender") for one in headers.addresses(header)]
+    people = [_split(one) for header in ("x-original-from", "x-original-sender") for one in headers.addresses(header)]
     recipients = [_split(one)[1].casefold() for header in ("to", "cc") for one in headers.addresses(header)]
-    if not originals and (headers.raw("list-id") or headers.raw("list-post") or address.casefold() in recipients):
-        replies = [one for one in headers.addresses("reply-to") if _split(one)[1].casefold() != address.casefold()]
-        named = [one for one in (*replies, *headers.addresses("cc")) if _is_named(one, via["name"])]
-        originals = named or (replies if len(replies) == 1 else [])
-    if not originals or _split(originals[0])[1].casefold() == address.casefold():
+    if not people and (headers.raw("list-id") or headers.raw("list-post") or address.casefold() in recipients):
+        replies = [_split(one) for one in headers.addresses("reply-to")]
+        replies = [one for one in replies if one[1].casefold() != address.casefold()]
+        # where a mail has no name, lists take what stands before the `@`
+        named = [
+            one
+            for one in (*replies, *map(_split, headers.addresses("cc")))
+            if (one[0] or one[1].partition("@")[0]).casefold() == via["name"].casefold()
+        ]
+        people = named or (replies if len(replies) == 1 else [])
+    if not people or people[0][1].casefold() == address.casefold():
         return shown
-    return originals[0] if _split(originals[0])[0] else f"{via['name']} <{originals[0]}>"
+    return _person(people[0][0] or via["name"], people[0][1])
+
+
+def _person(name: str, address: str) -> str:
+    """`Name <address>`, or the bare address."""
+    return f"{name} <{address}>" if name else address
 
 
 def _split(person: str) -> tuple[str, str]:
     """(name, address) of `Name <address>`; the name of a bare address is empty."""
     found = _PERSON.fullmatch(person)
     return (found["name"], found["address"]) if found else ("", person)
-
-
-def _is_named(person: str, name: str) -> bool:
-    """Whether a person has this name; where a mail has none, lists take what stands before the `@`."""
-    own, address = _split(person)
-    return "@" in address and (own or address.partition("@")[0]).casefold() == name.casefold()

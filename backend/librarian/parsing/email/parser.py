@@ -25,11 +25,10 @@ from .parts import Body, MailPart, Part
 from .quotes import CLOSING, excluded_of, own_words
 
 _SPACES = re.compile(r"\s+")
-_END_OF_HEADERS = re.compile(rb"\r?\n\r?\n|\r\r")
-_SPACED_NAME = re.compile(rb"^([!-9;-~]{2,60})[ \t]+:", re.M)
 #: Apple's: the mail's bytes on a line of their own; a list of properties follows the mail.
-_COUNTED = re.compile(rb"[ \t]*(\d{1,12})[ \t]*\r?\n(?=[!-9;-~]{1,70}[ \t]*:|>?From )")
-_PROPERTIES = re.compile(rb"\s*(?:<\?xml\b|\Z)")
+_COUNTED = re.compile(rb"[ \t]*\d{1,12}[ \t]*\r?\n(?=[!-9;-~]{1,70}[ \t]*:|>?From )")
+_END_OF_HEADERS = re.compile(rb"\r?\n\r?\n|\Z")
+_SPACED_NAME = re.compile(rb"^([!-9;-~]{2,60})[ \t]+:", re.M)  #: RFC 5322, 4.5.8
 _FROM_LINE = re.compile(rb"^>?From [^\n]*\n")
 _ATTACHMENT_CHARACTERS = 1_000_000  #: of text that a mail's attachments may add
 _DEPTH = 3  #: how deep mails inside mails are read
@@ -47,7 +46,7 @@ class EmailParser:
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
         """One mail."""
-        message = email.message_from_bytes(_tidied(_as_sent(data, source.file_path)), MailPart, policy=RawHeaders())
+        message = email.message_from_bytes(_as_sent(data, source.file_path), MailPart, policy=RawHeaders())
         headers = Headers(message)
         if not message.keys() or (b"\0" in data[:2000] and not any(map(headers.raw, _MAIL_HEADERS))):
             raise SourceError(
@@ -124,30 +123,26 @@ class _Whole:
     def append(self, title: str, inner: Document) -> None:
         """Add a heading and the document under it, headings one level down."""
         self.text += "\n\n" if self.text else ""
-        start, line = len(self.text), self.text.count("\n") + 1
-        self.headings.append(Heading(1, title, line, start))
+        start = len(self.text)
+        self.headings.append(Heading(1, title, self.text.count("\n") + 1, start))
         self.blocks.append(Block("heading", start, start + len(title)))
         self.text += f"{title}\n\n"
-        offset, lines = len(self.text), line + 1
-        mail = inner.email
-        if mail is not None:
-            about = "\n".join(
-                f"{name}: {value}"
-                for name, value in (("From", mail.sender), ("Date", mail.date or ""), ("Subject", mail.subject))
-                if value
-            )
-            self.text += f"{about}\n\n"
-            offset, lines = len(self.text), lines + about.count("\n") + 2
+        if mail := inner.email:
+            about = (("From", mail.sender), ("Date", mail.date), ("Subject", mail.subject))
+            self.text += "\n".join(f"{name}: {value}" for name, value in about if value) + "\n\n"
+        offset, lines = len(self.text), self.text.count("\n")
         text = inner.text[:_ATTACHMENT_CHARACTERS]
         self.text += text
-        for heading in inner.headings:
-            if heading.start < len(text):
-                self.headings.append(
-                    Heading(min(6, heading.level + 1), heading.text, heading.line + lines, heading.start + offset)
-                )
-        for span in inner.excluded:
-            if span.end <= len(text):
-                self.excluded.append(Excluded(span.start + offset, span.end + offset, span.reason))
+        self.headings += [
+            Heading(min(6, one.level + 1), one.text, one.line + lines, one.start + offset)
+            for one in inner.headings
+            if one.start < len(text)
+        ]
+        self.excluded += [
+            replace(one, start=one.start + offset, end=one.end + offset)
+            for one in inner.excluded
+            if one.end <= len(text)
+        ]
         for block in inner.blocks:
             if block.end <= len(text):
                 header_end = None if block.header_end is None else block.header_end + offset
@@ -155,27 +150,15 @@ class _Whole:
 
 
 def _as_sent(data: bytes, name: str) -> bytes:
-    """The mail that a program has put into a file of its own making."""
+    """The mail that a program has put into a file of its own making, without what editors and archives put in front."""
     if data.startswith(SIGNATURE):
         return mail_of(data, name)
     if counted := _COUNTED.match(data):
-        end = counted.end() + int(counted[1])
-        if not _PROPERTIES.match(data, end):  # whose lines have other ends than when it was counted
-            found = data.rfind(b"<?xml ", counted.end())
-            end = found if found >= 0 else len(data)
-        return data[counted.end() : end]
-    return data
-
-
-def _tidied(data: bytes) -> bytes:
-    """Without blank lines and `From ` lines in front; header names right before their colons (RFC 5322, 4.5.8); of
-    UTF-16 with its mark, which no mail is sent in, the same as UTF-8."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        data = data.decode("utf-16", "replace").encode("utf-8", "replace")
-    data = _FROM_LINE.sub(b"", data.lstrip(b"\r\n").removeprefix(b"\xef\xbb\xbf"), count=1)
-    end = _END_OF_HEADERS.search(data)
-    headers = data[: end.start()] if end else data
-    return _SPACED_NAME.sub(rb"\1:", headers) + data[len(headers) :]
+        end = data.rfind(b"<?xml ") if data.rstrip().endswith(b"</plist>") else len(data)
+        data = data[counted.end() : end]
+    data = _FROM_LINE.sub(b"", data.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n"), count=1)
+    end = _END_OF_HEADERS.search(data).start()  # type: ignore[union-attr]
+    return _SPACED_NAME.sub(rb"\1:", data[:end]) + data[end:]
 
 
 def _blocks(text: str) -> Iterator[Block]:
@@ -203,26 +186,21 @@ def _kind_of(line: str) -> tuple[Literal["", "quote", "table", "list", "paragrap
     return ("list", 0) if _LIST_ITEM.match(bare) else ("paragraph", 0)
 
 
-_LINE = re.compile(rb"^From (?![ \t]*:)[^\n]*\n", re.M)
-#: No prose: a sender and the date as ctime() writes it, or Netscape's `-`.
-_FIRM = re.compile(
-    rb"From (?:-[ \t]*\r?\n|[^\n]*?\b(?:mon|tue|wed|thu|fri|sat|sun),? +[a-z]{3} +\d{1,2} +\d{1,2}:\d\d)", re.I
+#: A line between two mails: a sender and the date as ctime() writes it, or Netscape's `-`, above a header; after a
+#: blank line a sender alone or a date of any form too, above headers with one that hardly any mail lacks.
+_SEPARATOR = re.compile(
+    rb"^From (?:-[ \t]*|[^\n]*?\b(?i:mon|tue|wed|thu|fri|sat|sun),? +(?i:[a-z]{3}) +\d{1,2} +\d{1,2}:\d\d[^\n]*)\r?\n"
+    rb"(?=(?:>From [^\n]*\n)?[!-9;-~]{1,70}[ \t]*:)"
+    rb"|(?:(?<=\n\n)|(?<=\n\r\n)|\A\s*)^From (?![ \t]*:)(?:\S*[^\s:,;.]|[^\n]*(?:\d:\d\d|\d{4})[^\n]*)[ \t]*\r?\n"
+    rb"(?=(?:(?>[!-9;-~]{1,70}[ \t]*:|[ \t]|>From )[^\n]*\n)*?"
+    rb"(?i:from|date|received|return-path|message-id|subject|to)[ \t]*:)",
+    re.M,
 )
-#: A sender alone, such as Gmail's numbers, or a date of any form.
-_LOOSE = re.compile(rb"From (?:\S*[^\s:,;.]|[^\n]*(?:\d:\d\d|\d{4})[^\n]*)[ \t]*\r?\n")
-_HEADER_OR_BLANK = re.compile(rb"[!-9;-~]{1,70}[ \t]*:|\r?\n")
-#: Headers, up to one that hardly any mail lacks.
-_MAIL = re.compile(
-    rb"(?:(?>[!-9;-~]{1,70}[ \t]*:|[ \t]|>From )[^\n]*\n)*?"
-    rb"(?:from|date|received|return-path|message-id|subject|to)[ \t]*:",
-    re.I,
-)
-_HEADERS_WHOLE = re.compile(rb"(?>[!-9;-~]{1,70}:[^\n]*\n(?:[ \t]+\S[^\n]*\n)*)+\r?\n")
+_TIME = re.compile(rb"\d\d?:\d\d")
 _NAME = re.compile(rb"^([!-9;-~]{1,70}):", re.M)
 _ESCAPED = re.compile(rb"^>(>*From )", re.M)
 _MESSAGE_ID = re.compile(rb"^message-id:\s*<?\s*([^<>\s]+)", re.M | re.I)
-_INTERNAL = re.compile(rb"^Subject: DON'T DELETE THIS MESSAGE -- FOLDER INTERNAL DATA", re.M)
-_HEADERS = 20_000  #: bytes of a message in which its Message-ID is looked for
+_HEADERS = 20_000  #: bytes of a message in which its headers are looked for
 EXTENSIONS: tuple[str, ...] = (".mbox",)
 
 
@@ -249,46 +227,21 @@ class MboxArchive:
 
 def begins_as_archive(data: bytes) -> bool:
     """Whether a text is an archive for certain: a `From ` line with a time, right below it the headers of a mail."""
-    line = _LINE.match(data)
-    if line is None or re.search(rb"\d\d?:\d\d", line[0]) is None:
+    line = _SEPARATOR.match(data)
+    if line is None or not _TIME.search(line[0]):
         return False
-    headers = _HEADERS_WHOLE.match(data, line.end(), line.end() + _HEADERS)
-    return headers is not None and {b"from", b"date", b"subject"} <= set(map(bytes.lower, _NAME.findall(headers[0])))
+    headers = re.split(rb"\r?\n\r?\n", data[line.end() : line.end() + _HEADERS], maxsplit=1)[0]
+    return {b"from", b"date", b"subject"} <= set(map(bytes.lower, _NAME.findall(headers)))
 
 
 def messages(data: bytes) -> Iterator[bytes]:
     """The messages without their `From ` lines, escaped ones in them as they were."""
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    starts = list(_separators(data))
-    if not starts or data[: starts[0][0]].strip():
-        starts.insert(0, (0, 0))
-    ends = [start for start, _ in starts[1:]] + [len(data)]
-    for (_, begin), end in zip(starts, ends, strict=True):
-        message = data[begin:end].rstrip(b"\r\n") + b"\n"
-        if message.strip() and not _INTERNAL.search(message[:_HEADERS]):
+    begin = 0
+    for line in (*_SEPARATOR.finditer(data), None):
+        message = data[begin : line.start() if line else len(data)].rstrip(b"\r\n") + b"\n"
+        if message.strip():
             yield _ESCAPED.sub(rb"\1", message)
-
-
-def _separators(data: bytes) -> Iterator[tuple[int, int]]:
-    """Begin and end of each `From ` line that parts messages."""
-    begin = first = len(data) - len(data.lstrip())
-    while line := _LINE.search(data, begin):
-        begin = line.end()
-        blank_above = data.endswith((b"\n\n", b"\n\r\n"), max(0, line.start() - 3), line.start())
-        if _parts(data, line, alone=blank_above or line.start() == first):
-            yield line.span()
-
-
-def _parts(data: bytes, line: re.Match[bytes], *, alone: bool) -> bool:
-    """Whether a `From ` line parts messages; `alone`: it stands after a blank line.
-
-    A mail must follow. Where the line isn't alone (Mailman's archives have no blank line after an attachment's
-    address) it must be one that nobody writes in prose.
-    """
-    firm = _FIRM.match(line[0]) is not None
-    if _MAIL.match(data, line.end()):
-        return firm or (alone and _LOOSE.match(line[0]) is not None)
-    return firm and alone and _HEADER_OR_BLANK.match(data, line.end()) is not None
+        begin = line.end() if line else 0
 
 
 #: As the programs that deliver name them: a time, something that no other mail has, the host; flags once it was seen.
