@@ -20,8 +20,8 @@ class Lines(NamedTuple):
     end: int
 
 
-_FENCE = re.compile(r"^(?P<lead>[ \t>]*+(?:(?:[-*+]|\d+[.)])[ \t]++)?)(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*)$")
-_MARKED_LINE = re.compile(r"^[^\n]*?(?:```|~~~)[^\n]*$", re.M)
+#: The line that opens a fence, perhaps in an item or a quote.
+_OPENING = re.compile(r"(?P<lead>[ \t>]*+(?:(?:[-*+]|\d+[.)])[ \t]++)?)(?P<marks>`{3,}|~{3,})[^\n]*")
 _REST = re.compile(r"[^\S\n]*(?=\n|\Z)")  #: of a line, where it is blank
 _MARGIN = " \t>"  #: before a line's text, in quotes too
 
@@ -126,45 +126,16 @@ def blank_behind(text: str, start: int) -> int | None:
 
 
 def _frames(document: Document) -> Iterator[Frame]:
-    """In order, without overlap; fences inside lists and quotes too."""
+    """In order, without overlap."""
     text = document.text
-    marked = "```" in text or "~~~" in text
-    # Around the text of a directive of MyST stand lines that look like a fence's.
-    directives = {span.start for span in document.excluded if span.reason == "admonition"}
-    if not document.blocks and marked:
-        yield from _fences(text, 0, len(text))
     for block in document.blocks:
+        behind = block.start if block.header_end is None else block.header_end
+        opening = text[block.start : behind].rstrip("\n")
         if block.kind == "table":
-            opening_end = block.header_end if block.header_end is not None else block.start
-            opening = text[block.start : opening_end].rstrip("\n")
-            yield Frame("table", block.start, block.end, opening, opening_end, "", block.end)
-        elif marked and block.kind != "heading" and block.start not in directives:
-            yield from _fences(text, block.start, block.end)
-
-
-def _fences(text: str, start: int, end: int) -> Iterator[Frame]:
-    """Fenced code between two offsets, found by its marks; one that is never closed ends with the region."""
-    if text.find("```", start, end) < 0 and text.find("~~~", start, end) < 0:
-        return
-    opened: re.Match[str] | None = None
-    opened_at = opening_end = 0
-    for line in _MARKED_LINE.finditer(text, start, end):
-        first, last = line.span()
-        marks = _FENCE.match(line.group())
-        if opened is None:
-            if marks and "`" not in marks["info"]:
-                opened, opened_at, opening_end = marks, first, last
-        elif marks and _closes(opened["marks"], marks):
-            yield _fence(opened, opened_at, opening_end, first, last)
-            opened = None
-    if opened is not None:
-        yield _fence(opened, opened_at, opening_end, end, end)
-
-
-def _closes(opening: str, marks: re.Match[str]) -> bool:
-    return marks["marks"][0] == opening[0] and len(marks["marks"]) >= len(opening) and not marks["info"].strip()
-
-
-def _fence(opened: re.Match[str], start: int, opening_end: int, closing_start: int, end: int) -> Frame:
-    lead = re.sub(r"[^ \t>]", " ", opened["lead"])
-    return Frame("fence", start, end, opened.group(), opening_end, lead + opened["marks"], closing_start)
+            yield Frame("table", block.start, block.end, opening, behind, "", block.end)
+        elif block.kind == "fence" and (opened := _OPENING.fullmatch(opening)):
+            last = text.rfind("\n", behind, block.end) + 1 or behind
+            marks = text[last : block.end].strip(_MARGIN)
+            is_closed = marks.startswith(opened["marks"]) and not marks.strip(marks[0])
+            closing = re.sub(r"[^ \t>]", " ", opened["lead"]) + opened["marks"]
+            yield Frame("fence", block.start, block.end, opening, behind, closing, last if is_closed else block.end)

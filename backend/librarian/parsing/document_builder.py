@@ -98,6 +98,7 @@ class DocumentBuilder:
         self._links: list[Link] = []
         self._pages: list[int] = []
         self._pages_due = 0
+        self._code: list[str] = []  # lines, until something else is written
 
     @property
     def is_empty(self) -> bool:
@@ -148,6 +149,15 @@ class DocumentBuilder:
             opening = marks + _LANGUAGE.sub("", language)
             self._write("fence", f"{opening}\n{code}\n{marks}", (), header=len(opening))
 
+    def code_line(self, line: str) -> None:
+        """A line of code; those that follow each other are one fence."""
+        self._code.append(line)
+
+    def _end_code(self) -> None:
+        """What is written next is no code of the lines before."""
+        lines, self._code = self._code, []
+        self.fence("\n".join(lines))
+
     def table(self, rows: Sequence[Sequence[str]], links: Iterable[Target] = ()) -> None:
         """Rows of cells, the first being the header, which is repeated where the table is long."""
         filled = [[one_line(cell) for cell in row] for row in rows]
@@ -177,6 +187,7 @@ class DocumentBuilder:
 
     def page_break(self) -> None:
         """The same where what has been written stands on a page of its own, though none was begun."""
+        self._end_code()
         self._pages = self._pages or [0]
         self._pages_due += 1
 
@@ -193,6 +204,8 @@ class DocumentBuilder:
         body = _clean(body)
         if not body.strip() or self.full:
             return
+        if self._code:
+            self._end_code()
         if self._length + len(body) > MAX_CHARACTERS:
             self.full = True
             self.notes.append(f"only the first {self._length:,} characters are kept")
@@ -234,6 +247,7 @@ class DocumentBuilder:
         is_better: bool = False,
     ) -> Document:
         """What was written as a `Document`; `title` is used where there is no heading of level 1, or it `is_better`."""
+        self._end_code()
         text = self.text
         headings = self.headings
         heading, in_text = title_of({}, headings, source.file_path)

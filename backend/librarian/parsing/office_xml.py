@@ -4,13 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from .document_builder import Target
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
 #: Descriptions that say nothing of a picture: its file's name or address.
 _FILE_NAME = re.compile(r"\.(?:png|jpe?g|gif|bmp|tiff?|emf|wmf|svg)$|automatically generated|^https?:", re.I)
+
+
+@dataclass(slots=True)
+class Words:
+    """The words of a paragraph or cell as they are put together, and what stands in it besides words."""
+
+    pieces: list[str] = field(default_factory=list)
+    links: list[Target] = field(default_factory=list)
+    boxes: list[_Element] = field(default_factory=list)
+    drawn: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
 
 
 def local(element: _Element) -> str:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import SourceError
 from ..models import Document, SourceFile
 from .document_builder import DocumentBuilder, Target
 from .metadata import parse_date
-from .office_xml import attribute, child, children, local, whole
+from .office_xml import Words, attribute, child, children, local, whole
 from .word_formatting import written_number
-from .zip_package import ZipPackage, opened, resolved_target
+from .zip_package import opened
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -42,7 +42,7 @@ class OpenDocumentParser:
                     reason="encrypted",
                 )
             roots = [package.tree(name) for name in ("styles.xml", "content.xml") if name in package or name[0] == "c"]
-            out = _Text(roots, package).out
+            out = _Text(roots).out
             if "meta.xml" in package:
                 meta = package.tree("meta.xml")
                 title = next((t.text or "" for t in meta.iter("{*}title")), "")
@@ -58,25 +58,13 @@ class _List:
     count: int
 
 
-@dataclass(slots=True)
-class _Words:
-    pieces: list[str] = field(default_factory=list)
-    links: list[Target] = field(default_factory=list)
-
-    @property
-    def text(self) -> str:
-        return "".join(self.pieces)
-
-
 class _Text:
     """Writes the text of a file; `roots` are its styles and its content."""
 
-    def __init__(self, roots: list[_Element], package: ZipPackage) -> None:
+    def __init__(self, roots: list[_Element]) -> None:
         self.out = DocumentBuilder()
-        self._package = package
         self._notes: list[str] = []
         self._comments: list[str] = []
-        self._unread = 0  # formulas
         styles = {attribute(one, "name"): attribute(one, "parent-style-name") for one in roots[-1].iter("{*}style")}
         self._titles = {"Title", *(name for name, parent in styles.items() if parent in ("Title", "Heading"))}
         self._preformatted = {name for name, parent in styles.items() if "Preformatted" in parent}
@@ -89,27 +77,21 @@ class _Text:
         }
         self._lists: list[_List] = []
         self._ended: dict[str | tuple[str, int], int] = {}  # last numbers, by a list's id and by style and depth
-        self._code: list[str] = []  # lines, until a paragraph that isn't code
         body = child(roots[-1], "body", "text")
         for element in () if body is None else body:
             self._block(element)
-        self._end_code()
         for number, words in enumerate(self._notes, start=1):
             self.out.paragraph(f"[{number}] {words}")
         for words in self._comments:
             self.out.paragraph(words)
-        if self._unread:
-            self.out.notes.append(f"damaged formulas aren't read: {self._unread}")
 
     # -- blocks ------------------------------------------------------------------------------------------------------
 
     def _block(self, element: _Element) -> None:
         name, style = local(element), attribute(element, "style-name")
         if name == "p" and (style in self._preformatted or style == "Preformatted_20_Text"):
-            self._code.append(self._words(element).text)
-            return
-        self._end_code()
-        if name in ("p", "h"):
+            self.out.code_line(self._words(element).text)
+        elif name in ("p", "h"):
             words = self._words(element)
             if name == "h":
                 self.out.heading(whole(attribute(element, "outline-level"), 1), words.text, words.links)
@@ -127,10 +109,6 @@ class _Text:
         elif name in _SECTIONS:
             for inner in element:
                 self._block(inner)
-
-    def _end_code(self) -> None:
-        lines, self._code = self._code, []
-        self.out.fence("\n".join(lines))
 
     def _list(self, element: _Element) -> None:
         depth = len(self._lists)
@@ -192,18 +170,18 @@ class _Text:
 
     # -- words -------------------------------------------------------------------------------------------------------
 
-    def _words(self, element: _Element) -> _Words:
-        words = _Words()
+    def _words(self, element: _Element) -> Words:
+        words = Words()
         self._inline(element, words)
         return words
 
-    def _words_of_all(self, element: _Element | None) -> _Words:
+    def _words_of_all(self, element: _Element | None) -> Words:
         """The paragraphs of a cell or note as one line, without the notes in them."""
         found = () if element is None else element.iter("{*}p", "{*}h")
         parts = [self._words(part) for part in found if not _NOTES & {local(part.getparent())} - {local(element)}]
-        return _Words([" ".join(part.text for part in parts)], [link for part in parts for link in part.links])
+        return Words([" ".join(part.text for part in parts)], [link for part in parts for link in part.links])
 
-    def _inline(self, element: _Element, words: _Words) -> None:
+    def _inline(self, element: _Element, words: Words) -> None:
         pieces = words.pieces
         pieces.append(element.text or "")
         for inner in element:
@@ -229,25 +207,10 @@ class _Text:
                 pieces.append(" ")
             elif name == "frame":
                 if child(inner, "text-box") is None:
-                    shown = [t.text or "" for t in inner if local(t) in ("title", "desc")]
-                    pieces.append(" ".join(filter(None, [self._formula(inner), *shown])))
+                    pieces.append(" ".join(t.text or "" for t in inner if local(t) in ("title", "desc")))
             elif name not in _LEFT_OUT:
                 self._inline(inner, words)
             pieces.append(inner.tail or "")
-
-    def _formula(self, frame: _Element) -> str:
-        """The characters of the formula (MathML) that a frame shows; empty where it shows something else."""
-        held = child(frame, "object")
-        formula = child(held, "math")
-        part = f"{resolved_target('content.xml', attribute(held, 'href'))}/content.xml"
-        if formula is None and held is not None and part in self._package:
-            try:
-                formula = self._package.tree(part)
-            except SyntaxError:  # ill-formed, which leaves the document readable
-                self._unread += 1
-        if formula is None or local(formula) != "math":
-            return ""
-        return " ".join(" ".join((t.text or "").split()) for t in formula.iter("{*}mi", "{*}mn", "{*}mo", "{*}mtext"))
 
 
 def _rows(table: _Element) -> Iterator[_Element]:

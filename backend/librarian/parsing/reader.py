@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import time
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import import_module
@@ -27,7 +27,7 @@ from .email.parser import MboxArchive, begins_as_archive, format_of
 from .email.quotes import not_indexed, quoted_blocks
 from .includes.expansion import Expansion, expanded
 from .includes.files import IncludeRoots
-from .metadata import given_doc_type, searched_metadata
+from .metadata import given_doc_type, searched_metadata, without
 from .plain_text import unparted
 
 #: The registry of formats, a line for each: the module in this folder, and its class.
@@ -365,22 +365,9 @@ class _Visible:
         self._text = document.text
         self._spells = document.file_type in _SPELLING and ("&" in document.text or "<wbr" in document.text)
         self._excluded = not_indexed(document) if document.email is not None else document.excluded
-        self._ends = [span.end for span in self._excluded]
+        self._starts, self._ends = [one.start for one in self._excluded], [one.end for one in self._excluded]
 
     def __call__(self, chunk: Chunk) -> str:
-        seen = self._seen(chunk)
+        spans = self._excluded[bisect_right(self._ends, chunk.start) : bisect_left(self._starts, chunk.end)]
+        seen = without(self._text, chunk.start, chunk.end, spans)
         return unparted(spelt(seen) if self._spells else seen)
-
-    def _seen(self, chunk: Chunk) -> str:
-        place = bisect_right(self._ends, chunk.start)
-        if place == len(self._ends) or self._excluded[place].start >= chunk.end:
-            return chunk.text
-        pieces: list[str] = []
-        start = chunk.start
-        while place < len(self._ends) and self._excluded[place].start < chunk.end:
-            span = self._excluded[place]
-            pieces.append(self._text[start : max(start, span.start)])
-            start = max(start, span.end)
-            place += 1
-        pieces.append(self._text[start : max(start, chunk.end)])
-        return " ".join(pieces)

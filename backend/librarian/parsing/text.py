@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Literal
@@ -13,11 +13,9 @@ from .document_builder import new_document
 from .encoding import decode
 from .metadata import summary_of, title_of
 from .plain_text import plain
-from .spans import Intervals
+from .spans import Intervals, in_order
 
 _RULE = re.compile(r"([=\-~^\"'`#*+.:_<>!$%&,/;?@|\\])\1{2,}[ \t]*$")
-#: Below a title of one or two characters, where the text is known to be reStructuredText.
-_SHORT_RULE = re.compile(r"([=\-~^\"'`#*+_])\1?[ \t]*$")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)]|#\.|\([a-z0-9]{1,3}\)|[a-z][.)])[ \t]+\S")
 _GRID = re.compile(r"[ \t]*\+(?:[-=]+\+)+[ \t]*$")
 _RULED = re.compile(r"[ \t]*=+(?:[ \t]+=+)+[ \t]*$")
@@ -40,8 +38,7 @@ TARGET_NAME = r"(?:`[^`\n]+`|(?:[^:`\n\\]|\\.|:(?!\s))+)"
 _LEADS = re.compile(rf"[ \t]*(?:\.\. _{TARGET_NAME}:|__)[ \t]+\S[^\n]*$")
 _COMMENT = re.compile(r"\.\.(?:[ \t]+(?![\w:+.-]+ ?::|_|\[|\||\S*::)\S.*)?$")
 _BRACKET = re.compile(r"(?<!\\)<")
-#: What joins letters to a word in backticks (a plural's) and isn't seen.
-_JOINT = re.compile(r"\\ (?=`)|(?:(?<=[\w)\]>]`)|(?<=[\w)\]>]``))\\ ?(?=\w)")
+_JOINT = re.compile(r"\\ (?=`)|(?:(?<=[\w)\]>]`)|(?<=[\w)\]>]``))\\ ?(?=\w)")  #: joins words to code, and isn't seen
 _MAX_TITLE = 120  #: characters; a longer line above a rule is a table's header, but in reStructuredText
 
 Kind = Literal["paragraph", "list", "table", "fence", "quote", "other"]
@@ -151,12 +148,9 @@ class TextScanner:
         return match.group(1) if match else ""
 
     def _underlined_title(self, number: int, line: str) -> int:
-        char, width, least = self._rule(number + 1), len(line.rstrip()), 3
-        if self._directives and not char and width < least and any(map(str.isalnum, line)):
-            short = _SHORT_RULE.match("".join(self._lines[number + 1 : number + 2]))
-            char, least = (short.group(1) if short else ""), width
+        char, width = self._rule(number + 1), len(line.rstrip())
         underline = len(self._lines[number + 1].rstrip()) if char else 0
-        if not char or self._too_long(line) or _RULE.match(line) or underline < max(least, width // 2):
+        if not char or self._too_long(line) or _RULE.match(line) or underline < max(3, width // 2):
             return 0
         if char in ".:|" and underline < max(4, width - 2):
             return 0
@@ -274,10 +268,6 @@ _LABEL = re.compile(r"^[ \t]*\.\. _(?:`([^`\n]+)`|((?:[^:`\n\\]|\\.|:(?![ \t]*$)
 #: `.. _name: https://…`, perhaps over several lines, and what leads there: `` `name`_ `` or `name_`.
 _NAMED = re.compile(rf"^[ \t]*\.\. _(?!_?:)({TARGET_NAME}):[ \t]+(\S[^\n]*(?:\n[ \t]+\S[^\n]*)*)", re.M)
 _REFERENCE = re.compile(r"`([^`<>]{1,300})`_(?![\w_])|(?<![\w`.:+-])(\w+(?:[-.:+]\w+)*)_(?![\w`])")
-_LEADING = re.compile(r"(?<=[^\s_])__?(?![\w_])")
-_LONGEST_NAME = 12  #: words
-_LONGEST_NAMED = 200  #: characters of these
-_LONGEST_TITLE = 2_000  #: characters of a title that such names are looked for in
 _MOST_STEPS = 9  #: of a name that leads to another name
 #: Roles whose names a reader sees: `:pep:`8`` is shown as PEP 8.
 _SHOWN_ROLE = r"(?!:(?:pep|rfc|cve|cwe):)"
@@ -307,8 +297,12 @@ class TextParser:
         scanner = TextScanner(text, directives=structured).scan()
         excluded = _excluded(text, scanner) if structured else tuple(scanner.excluded)
         named = _named(text) if structured else {}
-        resolve = _reference_resolver(named) if structured else str
-        headings = [replace(heading, text=resolve(heading.text)) for heading in scanner.headings]
+
+        def resolved(words: str) -> str:
+            """Without joints, and without underscores behind names that the page says where they lead."""
+            return _REFERENCE.sub(lambda found: _shown(found, named), words.replace("\\ ", "")) if structured else words
+
+        headings = [replace(heading, text=resolved(heading.text)) for heading in scanner.headings]
         title, in_text = title_of({}, headings, source.file_path)
         return new_document(
             source,
@@ -320,7 +314,7 @@ class TextParser:
             excluded=excluded,
             links=tuple(_links(text, named)) if structured else (),
             labels=_labels(text) if structured else (),
-            summary=resolve(summary_of(text, scanner.blocks, {}, excluded)),
+            summary=resolved(summary_of(text, scanner.blocks, {}, excluded)),
             title_in_text=in_text,
         )
 
@@ -331,19 +325,12 @@ def _is_structured(text: str) -> bool:
 
 
 def _excluded(text: str, scanner: TextScanner) -> tuple[Excluded, ...]:
-    """Comments and targets, and the markup of roles and directives outside code; sorted, without overlap."""
+    """Comments and targets, and the markup of roles and directives outside code."""
     code = Intervals((block.start, block.end) for block in scanner.blocks if block.kind == "fence")
-    found = list(scanner.excluded)
     others = (match.span(1) for pattern in (_MARKER, _ROLE_NAME, _ROLE_TARGET) for match in pattern.finditer(text))
-    for first, last in chain(_options(text), others):
-        if first not in code:
-            found.append(Excluded(first, last, "markup"))
-    found.sort(key=lambda span: (span.start, -span.end))
-    spans: list[Excluded] = []
-    for span in found:
-        if not spans or span.start >= spans[-1].end:
-            spans.append(span)
-    return tuple(spans)
+    found = [(span.start, span.end, span.reason) for span in scanner.excluded]
+    found += [(*span, "markup") for span in chain(_options(text), others) if span[0] not in code]
+    return tuple([Excluded(*span) for span in in_order(found)])
 
 
 def _options(text: str) -> Iterator[tuple[int, int]]:
@@ -369,19 +356,9 @@ def _name(written: str) -> str:
     return " ".join(written.strip("`").replace("\\", "").split()).casefold()
 
 
-def _reference_resolver(named: Mapping[str, str]) -> Callable[[str], str]:
-    """A function that removes references' underscores from words, where the page defines the name, and joints."""
-
-    def shown(match: re.Match[str]) -> str:
-        words = match.string[max(0, match.start() - _LONGEST_NAMED) : match.start()].split()[-_LONGEST_NAME:]
-        names = (_name(" ".join(words[first:]).lstrip("([{\"'")) for first in range(len(words)))
-        return "" if any(name in named for name in names) else match.group()
-
-    def resolve(words: str) -> str:
-        words = words.replace("\\ ", "")
-        return _LEADING.sub(shown, words) if named and len(words) <= _LONGEST_TITLE else words
-
-    return resolve
+def _shown(reference: re.Match[str], named: Mapping[str, str]) -> str:
+    words: str = reference[1] or reference[2]
+    return words if _name(words) in named else reference[0]
 
 
 def _links(text: str, named: Mapping[str, str]) -> list[Link]:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from ..models import Document, SourceFile
 from .document_builder import PAGE_MARK, DocumentBuilder, Target, shift_mark
-from .office_xml import attribute, child, children, description, drawing_words, is_on, local, parsed, whole
+from .office_xml import Words, attribute, child, children, description, drawing_words, is_on, local, parsed, whole
 from .word_formatting import Looks, Numbering, ParagraphStyle, Styles, level_of, look_of
 from .zip_package import opened
 
@@ -48,20 +47,6 @@ class WordParser:
         return builder.document(source, source.extension, title=title)
 
 
-@dataclass(slots=True)
-class _Words:
-    """The words of a paragraph or cell as they are put together, and what stands in it besides words."""
-
-    pieces: list[str] = field(default_factory=list)
-    links: list[Target] = field(default_factory=list)
-    boxes: list[_Element] = field(default_factory=list)
-    drawn: list[str] = field(default_factory=list)
-
-    @property
-    def text(self) -> str:
-        return "".join(self.pieces)
-
-
 class _Body:
     """Writes the body of one file."""
 
@@ -73,7 +58,6 @@ class _Body:
         self._styles = Styles(self._tree("styles"))
         self._numbering = Numbering(self._tree("numbering"))
         self._notes: list[tuple[str, str]] = []  # kind and id
-        self._code: list[str] = []  # lines, until a paragraph that isn't code
         self._in_contents = self._has_hidden_text = self._breaks_page = False
         self._unread = 0
         # Where Word has laid the document out, its marks include the explicit breaks.
@@ -91,7 +75,6 @@ class _Body:
             if self._out.full:
                 break
             self._block(element)
-        self._end_code()
         self._write_notes()
         for comment in self._file.comments:
             if words := " ".join(comment.text.split()):
@@ -127,7 +110,7 @@ class _Body:
 
     def _paragraph(self, element: _Element) -> None:
         properties, style = child(element, "pPr"), self._style(element)
-        line = _Words()
+        line = Words()
         self._inline(element, line)
         label, depth = self._label(element)
         look = look_of(element, style, self._styles)
@@ -140,13 +123,11 @@ class _Body:
             text = PAGE_MARK * text.count(PAGE_MARK)
         before = _BEFORE_WORDS.match(text)
         for _ in range(before.group().count(PAGE_MARK) if before else 0):
-            self._end_code()
             self._out.page_break()
             text = text.replace(PAGE_MARK, "", 1)
         if is_code and not level and label is None and text.strip():
-            self._code.append(text)
+            self._out.code_line(text)
         elif text.strip():
-            self._end_code()
             if level:
                 self._out.heading(level, f"{label} {text}" if label and label != "-" else text, line.links)
             elif label is not None:
@@ -157,14 +138,12 @@ class _Body:
             for inner in box:
                 self._block(inner)
         for words in line.drawn:
-            self._end_code()
             self._out.paragraph(words)
 
     def _begin_page(self, properties: _Element | None, is_style_new: bool) -> None:
         """Break the page where the paragraph, its style or the section before it says so."""
         own = child(properties, "pageBreakBefore")
         if (self._breaks_page or (is_on(own) if own is not None else is_style_new)) and not self._is_laid_out:
-            self._end_code()
             self._out.page_break()
         section = child(properties, "sectPr")
         kind = attribute(child(section, "type"))
@@ -182,13 +161,9 @@ class _Body:
         level = whole(attribute(child(own, "ilvl")), style.number_level)
         return self._numbering.label(number_id, level), level
 
-    def _end_code(self) -> None:
-        lines, self._code = self._code, []
-        self._out.fence("\n".join(lines))
-
     # -- runs --------------------------------------------------------------------------------------------------------
 
-    def _inline(self, element: _Element, line: _Words) -> None:
+    def _inline(self, element: _Element, line: Words) -> None:
         for inner in element:
             name = local(inner)
             if name == "t":
@@ -235,7 +210,6 @@ class _Body:
     # -- tables ------------------------------------------------------------------------------------------------------
 
     def _table(self, table: _Element) -> None:
-        self._end_code()
         rows = [row for row in _within(table, "tr") if child(row, "trPr", "del") is None]
         cells = [cell for row in rows for cell in _within(row, "tc")]
         if len(cells) == 1 or any(map(_is_page, cells)):
@@ -249,7 +223,7 @@ class _Body:
             texts = [""] * (columns - min(skipped))
             pages = 0
             for cell in _within(row, "tc"):
-                words = _Words()
+                words = Words()
                 self._cell(cell, words)
                 # A row that runs over a page's end is marked in each of its cells.
                 pages = max(pages, words.text.count(PAGE_MARK))
@@ -259,7 +233,7 @@ class _Body:
             grid.append([f"{texts[0]}{PAGE_MARK * pages}", *texts[1:]] if texts else [])
         self._out.table(grid, links)
 
-    def _cell(self, cell: _Element, words: _Words) -> None:
+    def _cell(self, cell: _Element, words: Words) -> None:
         """Collect the words of a cell, a note or a box in a cell."""
         merge = child(cell, "tcPr", "vMerge")
         if merge is not None and attribute(merge) != "restart":
@@ -293,7 +267,7 @@ class _Body:
             for note in children(self._tree(f"{kind}s"), kind)
         }
         for number, key in enumerate(list(self._notes), start=1):
-            words = _Words()
+            words = Words()
             if key in found:
                 self._cell(found[key], words)
             if text := " ".join(words.text.split()):

@@ -297,34 +297,6 @@ def test_lists_of_an_open_document_are_numbered_as_libreoffice_shows_them(parse:
     )
 
 
-@pytest.mark.parametrize("within", [False, True])
-def test_formulas_of_an_open_document_are_their_characters(parse: Parse, within: bool) -> None:
-    formula = "<mi>E</mi><mo>=</mo><mi>m</mi><msup><mi>c</mi><mn>2</mn></msup>"
-    math = (
-        f'<math xmlns="http://www.w3.org/1998/Math/MathML"><semantics><mrow>{formula}</mrow>'
-        '<annotation encoding="StarMath 5.0">said again</annotation></semantics></math>'
-    )
-    held = f"<draw:object>{math}</draw:object>" if within else '<draw:object xlink:href="./Object%201"/>'
-    assert parse(with_formula(held, math), "acme/auth/laws.odt").text == "Here E = m c 2 holds."
-
-
-def test_a_damaged_formula_leaves_its_open_document_readable_and_is_noted(parse: Parse) -> None:
-    document = parse(with_formula('<draw:object xlink:href="./Object%201"/>', "<math><mi>E"), "acme/auth/laws.odt")
-    assert document.text.split() == ["Here", "holds."]
-    assert document.notes == ("damaged formulas aren't read: 1",)
-
-
-def with_formula(held: str, math: str) -> bytes:
-    """An .odt file whose one paragraph holds a frame with `held`, and a formula as a document of its own beside it."""
-    data = odt(f"<text:p>Here <draw:frame>{held}<draw:image/></draw:frame> holds.</text:p>")
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        parts: dict[str, str | bytes] = {name: archive.read(name) for name in archive.namelist()}
-    kind = "application/vnd.oasis.opendocument.formula"
-    parts["META-INF/manifest.xml"] = f'<manifest><file-entry full-path="Object 1/" media-type="{kind}"/></manifest>'
-    parts["Object 1/content.xml"] = math
-    return zipped(parts)
-
-
 RTF = rb"""{\rtf1\ansi\ansicpg1252\deff0{\fonttbl{\f0\fnil\fcharset0 Arial;}{\f1\fcharset204 Times;}}
 {\colortbl;\red0\green0\blue0;}{\stylesheet{\s0 Normal;}{\s1\outlinelevel0 heading 1;}{\s2 heading 2;}}
 {\info{\title The T}{\author X}}{\header hdr\par}\pard\s1 The \b big\b0  heading\par\pard\plain Some \'e4 and

@@ -109,19 +109,6 @@ def test_titles_underlined_too_briefly_are_text(parse: Parse) -> None:
     assert parse("A very long line of ordinary words in a paragraph\n---\n", "a/b/c.txt").headings == ()
 
 
-@pytest.mark.parametrize(
-    ("text", "headings"),
-    [
-        ("os\n--\n\nWords.\n\nR\n~\n\nMore.\n", ["os", "R"]),
-        ("os\n-\n\nWords.\n", []),  # shorter than its title
-        ("os\n::\n\n  literal\n\n..\n--\n", []),
-    ],
-)
-def test_short_titles_are_titles_where_the_text_is_restructured(parse: Parse, text: str, headings: list[str]) -> None:
-    assert [head.text for head in parse(f".. _a:\n\n{text}", "a/b/c.rst").headings] == headings
-    assert parse(text, "a/b/c.txt").headings == ()
-
-
 def seen(doc: Document) -> str:
     hidden = {place for span in doc.excluded for place in range(span.start, span.end)}
     return "".join(char for place, char in enumerate(doc.text) if place not in hidden)
