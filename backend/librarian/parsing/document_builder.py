@@ -68,6 +68,7 @@ def new_document(source: SourceFile, title: str, text: str, decoded: Decoded | N
     if "doc_type" not in fields:
         fields["doc_type"] = doc_type_of(source.file_path, title, text)
     known: dict[str, Any] = {
+        "kind": "document",
         "file_type": source.extension,
         "last_modified": date_in_name(source.file_path) or iso_of_ns(source.mtime_ns),
     }
@@ -75,7 +76,6 @@ def new_document(source: SourceFile, title: str, text: str, decoded: Decoded | N
         file_path=source.file_path,
         product=source.product,
         component=source.component,
-        kind="document",
         title=title,
         text=text,
         size=source.size,

@@ -1,29 +1,38 @@
-"""OpenDocument texts: `.odt` (and `.ott`), as LibreOffice writes them."""
+"""OpenDocument texts: `.odt` (and `.ott`), as LibreOffice writes them, read by way of HTML."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from html import escape
 from typing import TYPE_CHECKING
 
 from ..errors import SourceError
 from ..models import Document, SourceFile
-from .document_builder import DocumentBuilder, Target
+from .document_builder import DocumentBuilder
+from .html import HtmlPage, html_tree
 from .metadata import parse_date
-from .office_xml import Words, attribute, child, children, local, whole
-from .word_formatting import written_number
+from .office_xml import attribute, child, children, local, whole
 from .zip_package import opened
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-_FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 #: Tables of contents and indexes repeat what the text says; a bibliography doesn't.
-_SECTIONS = frozenset({"section", "index-body", "bibliography", "text-box", "numbered-paragraph"})
+_LEFT_OUT = frozenset(
+    ("sequence-decls", "tracked-changes", "table-of-content", "illustration-index", "table-index", "object-index",
+     "user-index", "alphabetical-index", "index-title", "ruby-text", "object")
+)  # fmt: skip
+_TAGS = {
+    "section": "div",
+    "text-box": "div",
+    "table": "table",
+    "table-row": "tr",
+    "list-item": "li",
+    "list-header": "div",
+}
 _MANIFEST = "META-INF/manifest.xml"
-_NOTES = frozenset({"note-body", "annotation"})
-_LEFT_OUT = frozenset({"", "change", "change-start", "change-end", "bookmark", "ruby-text", "annotation-xml"})
-_MAX_REPEATED = 1_000
+_BETWEEN_LINES = re.compile(r"</pre>\s*<pre>")
+_MAX_REPEATED = 64
 
 
 class OpenDocumentParser:
@@ -33,6 +42,7 @@ class OpenDocumentParser:
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
         title = modified = ""
+        out = DocumentBuilder()
         with opened(data, source.file_path) as package:
             manifest = package.tree(_MANIFEST) if _MANIFEST in package else None
             if manifest is not None and next(manifest.iter("{*}encryption-data"), None) is not None:
@@ -42,7 +52,7 @@ class OpenDocumentParser:
                     reason="encrypted",
                 )
             roots = [package.tree(name) for name in ("styles.xml", "content.xml") if name in package or name[0] == "c"]
-            out = _Text(roots).out
+            _Text(roots).write(out)
             if "meta.xml" in package:
                 meta = package.tree("meta.xml")
                 title = next((t.text or "" for t in meta.iter("{*}title")), "")
@@ -50,24 +60,16 @@ class OpenDocumentParser:
         return out.document(source, source.extension, title=title, modified=parse_date(modified))
 
 
-@dataclass(slots=True)
-class _List:
-    """A list that is open: its style, and the number of its last item."""
-
-    style: str
-    count: int
-
-
 class _Text:
     """Writes the text of a file; `roots` are its styles and its content."""
 
     def __init__(self, roots: list[_Element]) -> None:
-        self.out = DocumentBuilder()
+        self._body = child(roots[-1], "body", "text")
         self._notes: list[str] = []
         self._comments: list[str] = []
         styles = {attribute(one, "name"): attribute(one, "parent-style-name") for one in roots[-1].iter("{*}style")}
         self._titles = {"Title", *(name for name, parent in styles.items() if parent in ("Title", "Heading"))}
-        self._preformatted = {name for name, parent in styles.items() if "Preformatted" in parent}
+        self._code = {"Preformatted_20_Text", *(name for name, parent in styles.items() if "Preformatted" in parent)}
         self._numbered = {
             (attribute(style, "name"), whole(attribute(level, "level"), 1) - 1): level
             for root in roots
@@ -75,148 +77,72 @@ class _Text:
             for level in children(style, "list-level-style-number")
             if attribute(level, "num-format")
         }
-        self._lists: list[_List] = []
         self._ended: dict[str | tuple[str, int], int] = {}  # last numbers, by a list's id and by style and depth
-        body = child(roots[-1], "body", "text")
-        for element in () if body is None else body:
-            self._block(element)
+
+    def write(self, out: DocumentBuilder) -> None:
+        if self._body is not None:
+            root = html_tree(_BETWEEN_LINES.sub("\n", f"<body>{self._html(self._body)}</body>"))
+            if root is not None:
+                HtmlPage(out, strict=False).write(root)
         for number, words in enumerate(self._notes, start=1):
-            self.out.paragraph(f"[{number}] {words}")
+            out.paragraph(f"[{number}] {words}")
         for words in self._comments:
-            self.out.paragraph(words)
+            out.paragraph(words)
 
-    # -- blocks ------------------------------------------------------------------------------------------------------
+    def _html(self, element: _Element) -> str:
+        """An element as HTML."""
+        name = local(element)
+        if not name or name in _LEFT_OUT:
+            return ""
+        if name in ("s", "tab"):
+            return " " * whole(attribute(element, "c"), 1, 200)
+        if name == "line-break":
+            return "<br>"
+        if name == "note":
+            self._notes.append(self._words(child(element, "note-body")))
+            return f"[{len(self._notes)}]"
+        if name == "annotation":
+            author = "".join(one.text or "" for one in children(element, "creator"))
+            self._comments.append(f"Comment{f' by {author}' if author else ''}: {self._words(element)}")
+            return ""
+        if name == "list":
+            return self._list(element)
+        inner = escape(element.text or "") + "".join(self._html(one) + escape(one.tail or "") for one in element)
+        if name == "a":
+            return f'<a href="{escape(attribute(element, "href"))}">{inner}</a>'
+        if name in ("p", "h", "title", "desc"):
+            return self._paragraph(element, name, inner)
+        if name in ("table-cell", "covered-table-cell"):
+            times = whole(attribute(element, "number-columns-repeated"), 1, _MAX_REPEATED)
+            return f"<td>{inner}</td>" * times
+        tag = _TAGS.get(name)
+        return f"<{tag}>{inner}</{tag}>" if tag else inner
 
-    def _block(self, element: _Element) -> None:
-        name, style = local(element), attribute(element, "style-name")
-        if name == "p" and (style in self._preformatted or style == "Preformatted_20_Text"):
-            self.out.code_line(self._words(element).text)
-        elif name in ("p", "h"):
-            words = self._words(element)
-            if name == "h":
-                self.out.heading(whole(attribute(element, "outline-level"), 1), words.text, words.links)
-            elif style in self._titles and words.text.strip():
-                self.out.heading(1, words.text, words.links)
-            else:
-                self.out.paragraph(words.text, words.links)
-            for box in element.iter("{*}text-box"):
-                for inner in box:
-                    self._block(inner)
-        elif name == "list":
-            self._list(element)
-        elif name == "table":
-            self._table(element)
-        elif name in _SECTIONS:
-            for inner in element:
-                self._block(inner)
+    def _paragraph(self, element: _Element, name: str, inner: str) -> str:
+        above = element.getparent()
+        outer = None if local(above) == "text-box" else next(element.iterancestors("{*}p", "{*}h"), None)
+        if name not in ("p", "h") or outer is not None:
+            return f" {inner} "  # of a shape that is drawn among the words
+        style = attribute(element, "style-name")
+        if name == "h" or (style in self._titles and local(above) != "table-cell"):
+            level = min(6, whole(attribute(element, "outline-level"), 1)) if name == "h" else 1
+            return f"<h{level}>{inner}</h{level}>"
+        return f"<pre>{inner}</pre>" if style in self._code else f"<p>{inner}</p>"
 
-    def _list(self, element: _Element) -> None:
-        depth = len(self._lists)
-        style = attribute(element, "style-name") or (self._lists[-1].style if self._lists else "")
-        level = self._numbered.get((style, depth))
-        count = whole(attribute(level, "start-value"), 1) - 1
-        if attribute(element, "continue-numbering") == "true":
-            count = self._ended.get((style, depth), count)
-        count = self._ended.get(attribute(element, "continue-list"), count)
-        self._lists.append(opened_list := _List(style, count))
-        for item in element:
-            if local(item) not in ("list-item", "list-header"):
-                continue
-            has_words = any(local(inner) in ("p", "h") for inner in item)
-            mark = self._mark(item, depth) if has_words and local(item) == "list-item" else ""
-            for inner in item:
-                name = local(inner)
-                if name == "list":
-                    self._list(inner)
-                elif name == "h":
-                    self._block(inner)  # a numbered heading
-                elif name == "p":
-                    words = self._words(inner)
-                    self.out.item(words.text, depth, mark, words.links)
-                    mark = ""
-        self._lists.pop()
-        self._ended[style, depth] = self._ended[attribute(element, "id") or (style, depth)] = opened_list.count
+    def _list(self, element: _Element) -> str:
+        """A list with the numbers that it begins with or goes on with."""
+        above = [element, *element.iterancestors("{*}list")]
+        style = next(filter(None, (attribute(one, "style-name") for one in above)), "")
+        level, key = self._numbered.get((style, len(above) - 1)), (style, len(above) - 1)
+        begun = whole(attribute(level, "start-value"), 1) - 1
+        begun = self._ended.get(key, begun) if attribute(element, "continue-numbering") == "true" else begun
+        begun = self._ended.get(attribute(element, "continue-list"), begun)
+        items = list(children(element, "list-item"))
+        self._ended[key] = self._ended[attribute(element, "id") or key] = begun + len(items)
+        inner = "".join(map(self._html, element))
+        return f"<ul>{inner}</ul>" if level is None else f'<ol start="{begun + 1}">{inner}</ol>'
 
-    def _mark(self, item: _Element, depth: int) -> str:
-        """`-`, `3.`, `2.1` or `b)` for an item with words of its own."""
-        one = self._lists[-1]
-        one.count = whole(attribute(item, "start-value"), one.count + 1)
-        level = self._numbered.get((one.style, depth))
-        if level is None:
-            return "-"
-        parts: list[str] = []
-        for place in range(max(0, depth + 1 - whole(attribute(level, "display-levels"), 1)), depth + 1):
-            if (above := self._numbered.get((one.style, place))) is not None:
-                form = _FORMS.get(attribute(above, "num-format"), "decimal")
-                parts.append(written_number(self._lists[place].count, form))
-        before, behind = attribute(level, "num-prefix"), attribute(level, "num-suffix")
-        return f"{before}{'.'.join(parts)}{behind if before or behind or len(parts) != 1 else '.'}".strip()
-
-    def _table(self, table: _Element) -> None:
-        rows: list[list[str]] = []
-        links: list[Target] = []
-        for row in _rows(table):
-            cells: list[str] = []
-            for cell in (*children(row, "table-cell"), *children(row, "covered-table-cell")):
-                words = self._words_of_all(cell)
-                times = whole(attribute(cell, "number-columns-repeated"), 1, _MAX_REPEATED if words.text else 64)
-                cells += [words.text] * times
-                links += words.links
-            rows.append(cells)
-        if len(rows) == 1 and len(rows[0]) == 1:
-            self.out.paragraph(rows[0][0], links)  # a frame around text
-        else:
-            self.out.table(rows, links)
-
-    # -- words -------------------------------------------------------------------------------------------------------
-
-    def _words(self, element: _Element) -> Words:
-        words = Words()
-        self._inline(element, words)
-        return words
-
-    def _words_of_all(self, element: _Element | None) -> Words:
-        """The paragraphs of a cell or note as one line, without the notes in them."""
+    def _words(self, element: _Element | None) -> str:
+        """The paragraphs of a note as one line."""
         found = () if element is None else element.iter("{*}p", "{*}h")
-        parts = [self._words(part) for part in found if not _NOTES & {local(part.getparent())} - {local(element)}]
-        return Words([" ".join(part.text for part in parts)], [link for part in parts for link in part.links])
-
-    def _inline(self, element: _Element, words: Words) -> None:
-        pieces = words.pieces
-        pieces.append(element.text or "")
-        for inner in element:
-            name = local(inner)
-            if name == "s":
-                pieces.append(" " * whole(attribute(inner, "c"), 1, 200))
-            elif name in ("tab", "line-break"):
-                pieces.append("\t" if name == "tab" else "\n")
-            elif name == "note":
-                self._notes.append(self._words_of_all(child(inner, "note-body")).text)
-                pieces.append(f"[{len(self._notes)}]")
-            elif name == "annotation":
-                author = "".join(t.text or "" for t in children(inner, "creator"))
-                text = self._words_of_all(inner).text
-                self._comments.append(f"Comment by {author}: {text}" if author else f"Comment: {text}")
-            elif name == "a":
-                begin = len(pieces)
-                self._inline(inner, words)
-                words.links.append(("".join(pieces[begin:]), attribute(inner, "href")))
-            elif name in ("p", "h", "title", "desc"):  # of a shape that is drawn among the words
-                pieces.append(" ")
-                self._inline(inner, words)
-                pieces.append(" ")
-            elif name == "frame":
-                if child(inner, "text-box") is None:
-                    pieces.append(" ".join(t.text or "" for t in inner if local(t) in ("title", "desc")))
-            elif name not in _LEFT_OUT:
-                self._inline(inner, words)
-            pieces.append(inner.tail or "")
-
-
-def _rows(table: _Element) -> Iterator[_Element]:
-    for inner in table:
-        name = local(inner)
-        if name == "table-row":
-            yield inner
-        elif name in ("table-header-rows", "table-rows", "table-row-group"):
-            yield from _rows(inner)
+        return " ".join(" ".join("".join(one.itertext()).split()) for one in found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import heapq
 import logging
 import os
 import re
@@ -23,12 +22,14 @@ from ..text.characters import spelt
 from ..text.cross_references import MESSAGE
 from .base import Parser
 from .chunking import StructureChunker
+from .document_builder import new_document
 from .email.parser import MboxArchive, begins_as_archive, format_of
 from .email.quotes import not_indexed, quoted_blocks
 from .includes.expansion import Expansion, expanded
 from .includes.files import IncludeRoots
 from .metadata import given_doc_type, searched_metadata, without
 from .plain_text import unparted
+from .spans import in_order
 
 #: The registry of formats, a line for each: the module in this folder, and its class.
 FORMATS = (
@@ -165,16 +166,14 @@ class FileReader:
                     raise
                 document = _parsed(parser, place, b"X-Headers: none\n\n" + message.replace(b"\0", b" "))
             found.append(self._result(replace(document, archive=source.file_path), message, started))
-        label = Document(
-            file_path=source.file_path,
-            product=source.product,
-            component=source.component,
+        label = new_document(
+            source,
+            source.file_path.rsplit("/", 1)[-1],
+            "",
             kind="email",
-            file_type=source.extension,
-            title=source.file_path.rsplit("/", 1)[-1],
-            text="",
+            doc_type="documentation",
+            last_modified="",
             size=len(data),
-            mtime_ns=source.mtime_ns,
             content_hash=hashlib.sha256(data).hexdigest(),
         )
         return ReadResult(label, (), (), (time.perf_counter() - begun) * 1000, members=tuple(found))
@@ -208,9 +207,7 @@ class FileReader:
         """Those of chunks of one kind.
 
         Title and headings tell where a chunk of a long document stands. A document of one chunk holds them in its body:
-        counted again they would make short texts answer by their title alone. Keyword nDCG@10 with and without them
-        there: CACM abstracts 0.459 and 0.484, sections of two manuals as documents 0.543 and 0.585, Ray and Kubernetes
-        the same.
+        counted again they would make short texts answer by their title alone.
         """
         language = document.language
         analysed = self._analyzer.entry
@@ -258,24 +255,16 @@ def _with_included(document: Document, expansion: Expansion) -> Document:
     if expansion.found:
         parts = "1 part of another file is" if expansion.found == 1 else f"{expansion.found} parts of other files are"
         notes += (f"{parts} included: lines are counted with them",)
+    known = [(span.start, span.end, span.reason) for span in document.excluded]
+    messages = [(*match.span(), NOT_INCLUDED) for match in MESSAGE.finditer(document.text)]  # of what isn't there
     return replace(
         document,
         encoding=expansion.encoding,
         encoding_confidence=expansion.confidence,
         included=expansion.included,
-        excluded=tuple(_with_messages(document)),
+        excluded=tuple([Excluded(*span) for span in in_order([*known, *messages])]),
         notes=notes,
     )
-
-
-def _with_messages(document: Document) -> Iterator[Excluded]:
-    """The excluded spans and those of lines that name what isn't there."""
-    spans = [Excluded(*match.span(), NOT_INCLUDED) for match in MESSAGE.finditer(document.text)]
-    reached = 0
-    for span in heapq.merge(document.excluded, spans, key=lambda one: one.start):
-        if span.start >= reached:
-            yield span
-            reached = span.end
 
 
 def _parsed(parser: Parser, source: SourceFile, data: bytes) -> Document:
@@ -310,24 +299,17 @@ def _bytes_of(source: SourceFile) -> bytes:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise SourceError(f"'{source.file_path}' isn't a regular file.", hint="Remove it from the library.")
             return file.read()
-    except FileNotFoundError as error:
-        raise SourceError(
-            f"'{source.file_path}' has gone since it was found.", hint="The next refresh drops it.", reason="vanished"
-        ) from error
-    except IsADirectoryError as error:
-        raise SourceError(f"'{source.file_path}' is a folder.", hint="Remove it from the library.") from error
     except OSError as error:
-        if source.root and error.errno in REPLACED:
-            raise SourceError(
-                f"'{source.file_path}' was replaced while it was read, or a folder above it was.",
-                hint="The next refresh reads it again. If this stays, find the program that keeps replacing it.",
-                reason="replaced",
-            ) from error
-        raise SourceError(
-            f"'{source.file_path}' can't be read: {error.strerror or error}.",
-            hint="Check its permissions.",
-            reason="access",
-        ) from error
+        if isinstance(error, FileNotFoundError):
+            what, hint, reason = "has gone since it was found", "The next refresh drops it.", "vanished"
+        elif isinstance(error, IsADirectoryError):
+            what, hint, reason = "is a folder", "Remove it from the library.", "unreadable"
+        elif source.root and error.errno in REPLACED:
+            what, reason = "was replaced while it was read, or a folder above it was", "replaced"
+            hint = "The next refresh reads it again. If this stays, find the program that keeps replacing it."
+        else:
+            what, hint, reason = f"can't be read: {error.strerror or error}", "Check its permissions.", "access"
+        raise SourceError(f"'{source.file_path}' {what}.", hint=hint, reason=reason) from error
 
 
 def _path_words(file_path: str) -> str:
