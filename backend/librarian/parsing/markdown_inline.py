@@ -23,10 +23,14 @@ class _Rule(NamedTuple):
     `hidden`, that alone is.
     """
 
-    signs: tuple[str, ...]
+    signs: list[str]
     pattern: re.Pattern[str]
     reason: str
-    shown: re.Pattern[str] | None = None
+    shown: re.Pattern[str] | None
+
+
+def _rule(signs: str, pattern: str, reason: str, shown: re.Pattern[str] | None = None) -> _Rule:
+    return _Rule(signs.split(), re.compile(pattern, re.M), reason, shown)
 
 
 #: Strings, and brackets inside each other, of JavaScript; the first that fits is taken, so that none is read twice.
@@ -79,69 +83,53 @@ _WIKI_LINK = (
 #: (155), Obsidian (149), Prometheus (100), Material for MkDocs (96), MyST (27), Starlight (21) and of packages.
 _RULES = (
     # MkDocs: `!!! note "Title"`, `??? tip "Title"`, `??? "Title"`, `=== "Tab"` (46 and 43)
-    _Rule(
-        ("!!!", "???"),
-        re.compile(
-            r"^[ \t]*(?:!!!|\?\?\?\+?)(?=[ \t]+[\w-]|[ \t]*\")(?:[ \t]+[\w-]+(?:[ \t]+[\w-]+)*)?"
-            r"(?:[ \t]*\"([^\n]*)\")?[ \t]*$",
-            re.M,
-        ),
+    _rule(
+        "!!! ???",
+        r"^[ \t]*(?:!!!|\?\?\?\+?)(?=[ \t]+[\w-]|[ \t]*\")(?:[ \t]+[\w-]+(?:[ \t]+[\w-]+)*)?"
+        r"(?:[ \t]*\"([^\n]*)\")?[ \t]*$",
         "admonition",
     ),
-    _Rule(('=== "', '===! "', '===+ "'), re.compile(r"^[ \t]*===[!+]?[ \t]+\"([^\"\n]+)\"[ \t]*$", re.M), "admonition"),
+    _rule("===", r"^[ \t]*===[!+]?[ \t]+\"([^\"\n]+)\"[ \t]*$", "admonition"),
     # Docusaurus, VitePress and MyST: `:::note Title`, `:::tip[Title]`, `:::{note} Title`, and the closing `:::` (77)
-    _Rule(
-        (":::",),
-        re.compile(
-            r"^[ \t]*:{3,}[ \t]*(?:\{?[\w-]+\}?(?:\[([^\]\n]*)\]|[ \t]+([^\n{}]*))?(?:\{[^{}\n]*\})?)?[ \t]*$", re.M
-        ),
+    _rule(
+        ":::",
+        r"^[ \t]*:{3,}[ \t]*(?:\{?[\w-]+\}?(?:\[([^\]\n]*)\]|[ \t]+([^\n{}]*))?(?:\{[^{}\n]*\})?)?[ \t]*$",
         "admonition",
     ),
     # PyMdown's blocks: `/// note | Title`, and the closing `///` (102)
-    _Rule(("///",), re.compile(r"^[ \t]*/{3,}[ \t]*(?:[\w-]+(?:[ \t]*\|[ \t]*([^\n]*))?)?[ \t]*$", re.M), "admonition"),
+    _rule("///", r"^[ \t]*/{3,}[ \t]*(?:[\w-]+(?:[ \t]*\|[ \t]*([^\n]*))?)?[ \t]*$", "admonition"),
     # Quotes that are notes, GitHub's, Obsidian's and Microsoft's: `> [!tip]- Title`, `> [!div class="a"]` (93)
-    _Rule(
-        ("[!",),
-        re.compile(
-            r"^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]{1,8})?>[ \t>]*"
-            r"(?P<hidden>\[!(?=[a-z])[\w-]+(?:\|[^\[\]\n]*|[ \t]+\w+=\"[^\"\n]*\")?\][+-]?)(?=[ \t\n]|\Z)",
-            re.M | re.I,
-        ),
+    _rule(
+        "[!",
+        r"(?i)^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]{1,8})?>[ \t>]*"
+        r"(?P<hidden>\[!(?=[a-z])[\w-]+(?:\|[^\[\]\n]*|[ \t]+\w+=\"[^\"\n]*\")?\][+-]?)(?=[ \t\n]|\Z)",
         "admonition",
     ),
-    _Rule(  # (90)
-        ("{*", "{!", "8<", "{{#", "[TOC", "[toc", "[Toc", "[[_"),
-        re.compile(
-            r"^[ \t]*(?:\{\*[ \t][^\n]*\*\}|\{![^\n]*!\}|-{1,2}8<-{1,2}[^\n]*|;?-*8<-*[^\n]*|\{\{#[\w-]+[^\n]*\}\}"
-            r"|\[TOC\]|\[\[_?toc_?\]\])[ \t]*$",
-            re.M | re.I,
-        ),
+    _rule(  # (90)
+        "{* {! 8< {{# [TOC [toc [Toc [[_",
+        r"(?i)^[ \t]*(?:\{\*[ \t][^\n]*\*\}|\{![^\n]*!\}|-{1,2}8<-{1,2}[^\n]*|;?-*8<-*[^\n]*|\{\{#[\w-]+[^\n]*\}\}"
+        r"|\[TOC\]|\[\[_?toc_?\]\])[ \t]*$",
         "include",
     ),
-    _Rule(("{:", "{.", "{#", "{ .", "{ #"), re.compile(_ATTRIBUTES), "attributes"),  # (425)
+    _rule("{: {. {# {", _ATTRIBUTES, "attributes"),  # (425)
     # Icons of Material for MkDocs (55)
-    _Rule(
-        (":material-", ":octicons-", ":fontawesome-", ":simple-"),
-        re.compile(r":(?:material|octicons|fontawesome|simple)-[a-z0-9-]+:"),
-        "icon",
+    _rule(
+        ":material- :octicons- :fontawesome- :simple-", r":(?:material|octicons|fontawesome|simple)-[a-z0-9-]+:", "icon"
     ),
     # MyST: targets `(target)=`, `+++` between cells (151), options right below a directive's line, but a picture's
     # text (22), names of roles (96) and where they lead (65), unless the role shows its words as they are
-    _Rule((")=", "\n+++"), re.compile(r"^(?:\([\w.:/-]+\)=|\+\+\+(?:[ \t]+\{[^\n]*\})?)[ \t]*$", re.M), "target"),
-    _Rule(
-        (":::", "```", "~~~"),
-        re.compile(
-            r"^[ \t]*(?::{3,}|`{3,}|~{3,})[ \t]*\{[\w:-]+\}[^\n]*\n"
-            r"(?P<hidden>(?:[ \t]*:(?!alt:)[\w-]+:(?:[ \t][^\n]*)?(?:\n|$))+)",
-            re.M,
-        ),
+    _rule(")= +++", r"^(?:\([\w.:/-]+\)=|\+\+\+(?:[ \t]+\{[^\n]*\})?)[ \t]*$", "target"),
+    _rule(
+        "::: ``` ~~~",
+        r"^[ \t]*(?::{3,}|`{3,}|~{3,})[ \t]*\{[\w:-]+\}[^\n]*\n"
+        r"(?P<hidden>(?:[ \t]*:(?!alt:)[\w-]+:(?:[ \t][^\n]*)?(?:\n|$))+)",
         "option",
     ),
-    _Rule(("}`",), re.compile(r"\{[a-z][\w+:.-]{0,40}\}(?=`+[^`\s])"), "role"),
-    _Rule(("<",), re.compile(rf"(?<!\\){_TAG}(?:[ \t]*\n? {{0,3}}{_TAG})*", re.I), "shortcode", _SHOWN),  # (663)
+    _rule("}`", r"\{[a-z][\w+:.-]{0,40}\}(?=`+[^`\s])", "role"),
+    _rule("<", rf"(?i)(?<!\\){_TAG}(?:[ \t]*\n? {{0,3}}{_TAG})*", "shortcode", _SHOWN),  # (663)
     # Jekyll's and Liquid's tags (482)
-    _Rule(("{%",), re.compile(r"\{%-?[ \t]*(?:end)?[a-z_]\w*(?:[^%\n]|%(?!\}))*%\}"), "shortcode", _SHOWN),
-    _Rule(("[[",), re.compile(_WIKI_LINK, re.I), "wiki link"),  # (153)
+    _rule("{%", r"\{%-?[ \t]*(?:end)?[a-z_]\w*(?:[^%\n]|%(?!\}))*%\}", "shortcode", _SHOWN),
+    _rule("[[", rf"(?i){_WIKI_LINK}", "wiki link"),  # (153)
 )
 _ROLE_TARGET = re.compile(
     r"\{(?!(?:code|eval|file|kbd|math|samp|sub|sup)\})[a-z][\w+:.-]{0,40}\}(`+)[^`<>]{0,300}?[^`<>\s]\s*(<[^<>`]{1,300}>)\1(?!`)"
@@ -151,26 +139,24 @@ _SHORTCODE = (
     r"\{\{(?:<(?!\s*/\*)%s(?:[^{>]|\{(?!\{)|>(?!\}\}))*+>|%%(?!\s*/\*)%s(?:[^{%%]|\{(?!\{)|%%(?!\}\}))*+%%)\}\}"
 )
 _SHORTCODES = (
-    _Rule(("{{",), re.compile(_SHORTCODE % ((rf"\s*{_SHOWS}",) * 2)), "shortcode", _SHOWN_BY_HUGO),
-    _Rule(("{{",), re.compile(_SHORTCODE % ((rf"(?!\s*{_SHOWS})",) * 2)), "shortcode"),
+    _rule("{{", _SHORTCODE % ((rf"\s*{_SHOWS}",) * 2), "shortcode", _SHOWN_BY_HUGO),
+    _rule("{{", _SHORTCODE % ((rf"(?!\s*{_SHOWS})",) * 2), "shortcode"),
 )
 _ENTITY = re.compile(r"&(?:nbsp|ensp|emsp|thinsp|quot|apos|amp|lt|gt|[lr][ds]quo|[mn]dash|hellip|#\d{2,6});")  # (253)
 #: Statements and components of MDX; an export ends with the line on which its brackets are closed.
-_IMPORT = re.compile(
-    r"^import[ \t]+(?:[^\n{}'\"]*(?:\{[^{}'\"]*\}[^\n{}'\"]*)?\bfrom[ \t]*)?['\"][^'\"\n]+['\"];?[ \t]*$", re.M
+_IMPORT = _rule(
+    "import",
+    r"^import[ \t]+(?:[^\n{}'\"]*(?:\{[^{}'\"]*\}[^\n{}'\"]*)?\bfrom[ \t]*)?['\"][^'\"\n]+['\"];?[ \t]*$",
+    "shortcode",
 )
 _OF_MDX = (
-    _Rule(("import",), _IMPORT, "shortcode"),
-    _Rule(
-        ("export",),
-        re.compile(
-            rf"^export[ \t]+(?:const|let|default|function)\b"
-            rf"(?>{_QUOTED}|=>?[ \t]*\n|[^\n()\[\]{{}}]|{_BRACKETS})*+[^\n]*",
-            re.M,
-        ),
+    _IMPORT,
+    _rule(
+        "export",
+        rf"^export[ \t]+(?:const|let|default|function)\b(?>{_QUOTED}|=>?[ \t]*\n|[^\n()\[\]{{}}]|{_BRACKETS})*+[^\n]*",
         "shortcode",
     ),
-    _Rule(("<",), re.compile(rf"(?<!\\)</?[A-Z][\w.]*{_REST_OF_TAG}"), "shortcode", _SHOWN),
+    _rule("<", rf"(?<!\\)</?[A-Z][\w.]*{_REST_OF_TAG}", "shortcode", _SHOWN),
 )
 #: What is hidden from an opening to the closing behind it. `%%` are Obsidian's; VitePress has scripts and styles.
 _ENCLOSED = (
@@ -191,7 +177,7 @@ def is_mdx(text: str, start: int, code: Intervals, spans_of_code: InsideCodeSpan
     if "{/*" not in text and "import" not in text:
         return False
     silent = Intervals(in_order(_enclosed(text, start, (code, spans_of_code))))
-    found = [match.start() for match in _IMPORT.finditer(text, start)]
+    found = [match.start() for match in _IMPORT.pattern.finditer(text, start)]
     found += [first for first, _ in _between(text, start, (code, spans_of_code), *_REMARK)]
     return any(not any(place in known for known in (code, spans_of_code, silent)) for place in found)
 

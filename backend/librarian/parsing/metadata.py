@@ -325,14 +325,8 @@ def cut_at_sentence(text: str, limit: int) -> str:
     return text[: space if space > limit // 2 else whole_until(text, limit - 1)].rstrip(" ,;:") + "…"
 
 
-def without(text: str, start: int, end: int, excluded: Sequence[Excluded]) -> str:
-    """`text[start:end]` without the excluded spans in it, which come sorted and don't overlap; words that only these
-    parted stay apart.
-
-    >>> spans = [Excluded(start, end, "tag") for start, end in ((2, 5), (6, 10), (14, 18))]
-    >>> without("A <b>B</b>, or<br>C.", 0, 20, spans)
-    'A B, or C.'
-    """
+def pieces_without(text: str, start: int, end: int, excluded: Sequence[Excluded]) -> list[str]:
+    """What is left of `text[start:end]` around the excluded spans in it, which come sorted and don't overlap."""
     pieces: list[str] = []
     for span in excluded:
         if span.end <= start:
@@ -342,8 +336,17 @@ def without(text: str, start: int, end: int, excluded: Sequence[Excluded]) -> st
         if span.start > start:
             pieces.append(text[start : span.start])
         start = span.end
-    if start < end:
-        pieces.append(text[start:end])
+    return [*pieces, text[start:end]] if start < end else pieces
+
+
+def without(text: str, start: int, end: int, excluded: Sequence[Excluded]) -> str:
+    """The same as one text; words that only the spans parted stay apart.
+
+    >>> spans = [Excluded(start, end, "tag") for start, end in ((2, 5), (6, 10), (14, 18))]
+    >>> without("A <b>B</b>, or<br>C.", 0, 20, spans)
+    'A B, or C.'
+    """
+    pieces = pieces_without(text, start, end, excluded)
     joined = pieces[:1]
     for before, piece in pairwise(pieces):
         joined += (" ", piece) if before[-1].isalnum() and piece[0].isalnum() else (piece,)

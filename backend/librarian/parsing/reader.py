@@ -27,7 +27,7 @@ from .email.parser import MboxArchive, begins_as_archive, format_of
 from .email.quotes import not_indexed, quoted_blocks
 from .includes.expansion import Expansion, expanded
 from .includes.files import IncludeRoots
-from .metadata import given_doc_type, searched_metadata, without
+from .metadata import given_doc_type, pieces_without, searched_metadata
 from .plain_text import unparted
 from .spans import in_order
 
@@ -351,5 +351,5 @@ class _Visible:
 
     def __call__(self, chunk: Chunk) -> str:
         spans = self._excluded[bisect_right(self._ends, chunk.start) : bisect_left(self._starts, chunk.end)]
-        seen = without(self._text, chunk.start, chunk.end, spans)
+        seen = " ".join(pieces_without(self._text, chunk.start, chunk.end, spans))
         return unparted(spelt(seen) if self._spells else seen)
