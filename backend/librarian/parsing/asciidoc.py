@@ -80,10 +80,8 @@ Kind = Literal["heading", "paragraph", "list", "table", "fence", "other"]
 
 
 class AsciiDocParser:
-    """Titles, delimited blocks, lists and tables; attributes, comments, includes and macros aren't indexed.
-
-    What a page is about it often says in the attribute `description` alone, which it refers to: that is text.
-    """
+    """Titles, delimited blocks, lists and tables; attributes but the description, comments, includes and macros aren't
+    indexed."""
 
     extensions: tuple[str, ...] = (".adoc", ".asciidoc", ".asc")
 
@@ -106,6 +104,7 @@ class AsciiDocParser:
             summary=summary_of(text, scanner.blocks, scanner.values, excluded),
             last_modified=modified_of({"date": scanner.values.get("revdate", "")}, source),
             title_in_text=in_text,
+            front_matter={key: scanner.values[key] for key in ("description",) if key in scanner.values},
         )
 
 
@@ -130,7 +129,6 @@ class _Scanner:
         self._lines, self._shown = text.split("\n"), text.split("\n")
         self._left = len(text) + _MAX_GROWTH
         self._starts = [0]
-        self._is_described = False
         self._kind: Kind | None = None
         self._first = self._last = 0
         self._delimiters: set[str] = set()  # that opened a block and haven't closed it
@@ -158,11 +156,8 @@ class _Scanner:
             self._delimiters ^= {line.rstrip()}
             return self._hidden(number, number, "markup")
         if self._kind in (None, "paragraph") and (entry := ATTRIBUTE.match(line)):
-            last = self._set(entry, number)
-            if entry.group(1) == "description" and entry.group(2):
-                return self._description(number, last, entry.start(2))
-            return self._hidden(number, last, "markup")
-        if BLOCK_ATTRIBUTES.match(line) or (line.strip() == "{description}" and self._is_described):
+            return self._hidden(number, self._set(entry, number), "markup")
+        if BLOCK_ATTRIBUTES.match(line):
             return self._hidden(number, number, "markup")
         if line.startswith("= "):  # the entries below hold for the title too
             below = number + 1
@@ -172,7 +167,7 @@ class _Scanner:
         shown = self._shown[number] = self._resolved(line)
         picture = _PICTURE.match(shown) if line.startswith("image::") else None
         if picture and any(map(str.isalpha, picture[picture.lastindex or 0])):
-            return self._partly_hidden(number, number, *picture.span(picture.lastindex or 0))
+            return self._pictured(number, *picture.span(picture.lastindex or 0))
         if _MACRO.match(line):
             return self._hidden(number, number, "comment" if line.startswith("//") else "markup")
         if self._kind is None and (taken := self._title(number, line)):
@@ -214,15 +209,6 @@ class _Scanner:
 
         return _REFERENCE.sub(value_of, text) if "{" in text else text
 
-    def _description(self, number: int, last: int, place: int) -> int:
-        """A paragraph of the attribute's value, which begins at `place`."""
-        self._is_described = True
-        self._shown[number : last + 1] = map(self._resolved, self._lines[number : last + 1])
-        value = "\n".join(self._shown[number : last + 1])[place:]
-        passed = PASSED.fullmatch(value)
-        first, behind = passed.span(2) if passed else (0, len(value))
-        return self._partly_hidden(number, last, place + first, place + behind)
-
     # -- blocks ------------------------------------------------------------------------------------------------------
 
     def _title(self, number: int, line: str) -> int:
@@ -262,13 +248,12 @@ class _Scanner:
         self.excluded.append(Excluded(self._start(first), self._end(last), reason))
         return self._add("other", first, last)
 
-    def _partly_hidden(self, first: int, last: int, begin: int, behind: int) -> int:
-        """A paragraph of which only what stands between two of its characters is seen."""
+    def _pictured(self, number: int, first: int, last: int) -> int:
+        """A line of which only what stands between two columns is seen."""
         self._close()
-        start, end = self._start(first), self._end(last)
-        spans = ((start, start + begin), (start + behind, end))
-        self.excluded += [Excluded(*span, "markup") for span in spans if span[0] < span[1]]
-        return self._add("paragraph", first, last)
+        start, end = self._start(number), self._end(number)
+        self.excluded += [Excluded(start, start + first, "markup"), Excluded(start + last, end, "markup")]
+        return self._add("paragraph", number, number)
 
     def _close(self) -> None:
         if self._kind is not None:

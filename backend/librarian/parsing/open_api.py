@@ -15,8 +15,7 @@ from .encoding import decode
 from .front_matter import nested_too_deep
 from .metadata import doc_type_of, title_from_name
 
-_OPEN_API = re.compile(r"^[^\S\n]*[\"']?(?:openapi|swagger)[\"']?\s*:\s*[\"']?[23]\.", re.M)
-_COMPACT_OPEN_API = re.compile(r"^\s*\{[^{}]{0,200}\"(?:openapi|swagger)\"\s*:\s*\"[23]\.")
+_OPEN_API = re.compile(r"(?:^|\A\s*\{[^{}]{0,200})[^\S\n]*[\"']?(?:openapi|swagger)[\"']?\s*:\s*[\"']?[23]\.", re.M)
 _SAMPLE = 200_000  #: characters in which a description of an interface says that it is one
 _BOUNDARY = re.compile(r"^(?:---[ \t]*(?:#[^\n]*)?$|(?=[^\s#{}\[\]\-][^\n]*:))", re.M)
 _LONGEST = 2_000  #: characters of a top-level entry that is kept in one piece
@@ -31,10 +30,10 @@ class StructuredDataParser:
         decoded = decode(data, source.file_path)
         text, file_type = decoded.text, source.extension
         notes: tuple[str, ...] = ()
-        if _OPEN_API.search(text[:_SAMPLE]) or _COMPACT_OPEN_API.match(text):
+        if _OPEN_API.search(text[:_SAMPLE]):
             try:
                 builder = DocumentBuilder()
-                write_open_api(builder, _loaded(text, file_type))
+                _Description(builder, _loaded(text, file_type)).write()
                 if not builder.is_empty:
                     return replace(builder.document(source, file_type), doc_type="api")
             except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
@@ -92,16 +91,11 @@ _MAX_EXAMPLES = 3  #: of one body or schema
 _MAX_EXAMPLE = 1_000  #: characters; YAML's references can make a short example endless
 
 
-def write_open_api(builder: DocumentBuilder, description: Any) -> None:
-    """Title, description and servers; then each operation, schema and security scheme under a heading of its own.
+class _Description:
+    """Writes a description: title and servers; then each operation, schema and security scheme under a heading.
 
     Raises what strange shapes raise (TypeError, AttributeError, KeyError, ValueError).
     """
-    _Description(builder, description).write()
-
-
-class _Description:
-    """Writes one description."""
 
     def __init__(self, builder: DocumentBuilder, root: Any) -> None:
         self._out = builder
@@ -125,13 +119,13 @@ class _Description:
         root, out = self._root, self._out
         info = _mapping(root.get("info"))
         out.heading(1, f"{info.get('title') or 'API'} {info.get('version') or ''}")
-        self._text(info.get("description"))
+        self._texts(info, "description")
         hosts = [{"url": f"{root['host']}{root.get('basePath') or ''}"}] if root.get("host") else []
         for server in [*(root.get("servers") or ()), *hosts]:
             out.item(f"Server: {server.get('url', '')} {one_line(str(server.get('description', '')))}")
         for tag in map(_mapping, root.get("tags") or ()):
             out.item(f"{tag.get('name') or ''}: {_described(tag)}")
-        self._see_also(root)
+        self._texts(root)
 
     def _path(self, path: str, given: Any, *, called_back: bool = False) -> None:
         item = self._resolved(given)
@@ -151,20 +145,15 @@ class _Description:
         out.paragraph(f"{summary}{' (deprecated)' if operation.get('deprecated') else ''}")
         if name:
             out.paragraph(f"Operation `{name}`, {', '.join(map(str, operation.get('tags') or ('untagged',)))}")
-        for words in (operation.get("description"), item.get("summary"), item.get("description")):
-            self._text(words)
-        self._see_also(operation)
+        self._texts(operation, "description")
+        self._texts(item, "summary", "description")
         rows = [["Parameter", "In", "Type", "Required", "Description"]]
         for given in [*(item.get("parameters") or []), *(operation.get("parameters") or [])]:
             parameter = self._resolved(given)
             schema = _mapping(parameter.get("schema")) or parameter
-            rows.append(
-                [
-                    str(parameter.get("name") or ""), str(parameter.get("in") or ""), _type(schema),
-                    "yes" if parameter.get("required") else "no",
-                    _described(parameter) or _description_of(self._resolved(schema)),
-                ]
-            )  # fmt: skip
+            needed = "yes" if parameter.get("required") else "no"
+            words = _described(parameter) or _description_of(self._resolved(schema))
+            rows.append([str(parameter.get("name")), str(parameter.get("in")), _type(schema), needed, words])
         if len(rows) > 1:
             out.table(rows)
         body = self._resolved(operation.get("requestBody"))
@@ -195,19 +184,16 @@ class _Description:
     def _schema(self, schema: Mapping[str, Any], *, named: bool = True) -> None:
         """`named` if nothing else has shown the schema's type."""
         for holder in (schema, *_parts(schema)):
-            self._text(holder.get("description"))
-        self._see_also(schema)
-        unique = dict.fromkeys(map(tuple, islice(self._rows(schema), _MAX_PROPERTIES)))  # alternatives share properties
+            self._texts(holder, "description")
+        items = _mapping(schema.get("items")) if schema.get("type") == "array" else {}
+        found = self._properties(schema if "$ref" in items or not items else items, "", 0)
+        unique = dict.fromkeys(map(tuple, islice(found, _MAX_PROPERTIES)))  # alternatives share properties
         rows: list[Sequence[str]] = [["Property", "Type", "Required", "Description"], *unique]
         if len(rows) > 1:
             self._out.table(rows)
         elif named and (words := _type(schema)):
             self._out.paragraph(f"Type: {words}")
         self._examples(schema)
-
-    def _rows(self, schema: Mapping[str, Any]) -> Iterator[list[str]]:
-        items = _mapping(schema.get("items")) if schema.get("type") == "array" else {}
-        return self._properties(schema if "$ref" in items or not items else items, "", 0)
 
     def _properties(self, schema: Mapping[str, Any], lead: str, depth: int) -> Iterator[list[str]]:
         for key in _PARTS:
@@ -233,34 +219,29 @@ class _Description:
             shown += given
         for example in islice(_mapping(given).values(), _MAX_EXAMPLES):
             resolved = self._resolved(example)
-            self._text(resolved.get("summary"))
+            self._texts(resolved, "summary")
             shown.append(resolved.get("value", resolved or example))
         for value in shown[:_MAX_EXAMPLES]:
-            if isinstance(value, str):
-                self._out.fence(value[:_MAX_EXAMPLE])
-            else:
-                self._out.fence(_beginning(value), "json")
+            is_text = isinstance(value, str)
+            self._out.fence(value[:_MAX_EXAMPLE] if is_text else _beginning(value), "" if is_text else "json")
 
     def _security(self, name: str, scheme: Mapping[str, Any]) -> None:
         self._out.heading(2, f"Security scheme {name}")
-        facts = [
-            str(scheme[key]) for key in ("type", "scheme", "bearerFormat", "in", "name", "flow") if scheme.get(key)
-        ]
-        self._out.paragraph(", ".join(facts))
-        self._text(scheme.get("description"))
+        facts = ("type", "scheme", "bearerFormat", "in", "name", "flow")
+        self._out.paragraph(", ".join(str(scheme[key]) for key in facts if scheme.get(key)))
+        self._texts(scheme, "description")
         for flow in (scheme, *_mapping(scheme.get("flows")).values()):
             for scope, words in _mapping(_mapping(flow).get("scopes")).items():
                 self._out.item(f"{scope}: {one_line(str(words or ''))}")
 
-    def _see_also(self, holder: Mapping[str, Any]) -> None:
+    def _texts(self, holder: Mapping[str, Any], *keys: str) -> None:
+        """The texts under some keys as paragraphs, and where more is said."""
+        for paragraph in (part for key in keys for part in str(holder.get(key) or "").split("\n\n")):
+            self._out.paragraph(paragraph)
         given = _mapping(holder.get("externalDocs"))
         if url := str(given.get("url") or ""):
             words = _described(given) or url
             self._out.paragraph(f"See also: {words}", [(words, url)])
-
-    def _text(self, words: Any) -> None:
-        for paragraph in str(words or "").split("\n\n"):
-            self._out.paragraph(paragraph)
 
     def _resolved(self, given: Any) -> Mapping[str, Any]:
         """A mapping, through one reference within the file."""

@@ -294,15 +294,16 @@ def test_asciidoc_keeps_its_blocks_and_hides_its_macros(parse: Parse) -> None:
     assert (doc.tags, doc.links[0].target) == (("x", "y"), "a.adoc")
 
 
-def test_what_a_page_in_asciidoc_is_about_is_text_where_an_attribute_says_it(parse: Parse) -> None:
+def test_what_a_page_in_asciidoc_is_about_is_its_summary_and_searched_where_an_attribute_says_it(parse: Parse) -> None:
     header = (
         "= Flush\n:description: pass:q[_Flushing_ deletes \\\nevery object.]\n:page-aliases: a, b\n\n{description}\n"
     )
-    doc = parse(f"{header}\n== Next\n\nWords of {{description}}.\n", "acme/auth/page.adoc")
-    hidden = [doc.text[span.start : span.end] for span in doc.excluded]
-    assert hidden == [":description: pass:q[", "]", ":page-aliases: a, b", "{description}"]
+    doc = parse(f"{header}\n== Next\n\nWords.\n", "acme/auth/page.adoc")
+    hidden = [doc.text[span.start : span.end].partition(" ")[0] for span in doc.excluded]
+    assert hidden == [":description:", ":page-aliases:"]
+    assert "\n\n_Flushing_ deletes every object.\n" in doc.text
     assert doc.summary == "Flushing deletes every object."
-    assert parse("= T\n\n{description}\n", "acme/auth/page.adoc").excluded == ()
+    assert dict(doc.front_matter) == {"description": "_Flushing_ deletes every object."}
 
 
 @pytest.mark.parametrize(
