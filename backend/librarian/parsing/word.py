@@ -27,7 +27,6 @@ _TRANSPARENT = frozenset({"ins", "moveTo", "sdt", "sdtContent", "customXml"})
 _LEFT_OUT = frozenset({"del", "moveFrom", "instrText", "delText", "rPr", "pPr", "sdtPr", "rt"})
 _CHARACTERS = {"tab": "\t", "ptab": "\t", "noBreakHyphen": "-", "br": "\n", "cr": "\n"}
 _BEFORE_WORDS = re.compile(rf"[{PAGE_MARK}\s]*")
-_MOST_IN_CELL = 40  #: paragraphs; a cell with more lays out a page
 
 
 class WordParser:
@@ -58,13 +57,13 @@ class _Body:
         self._styles = Styles(self._tree("styles"))
         self._numbering = Numbering(self._tree("numbering"))
         self._notes: list[tuple[str, str]] = []  # kind and id
-        self._in_contents = self._has_hidden_text = self._breaks_page = False
+        self._in_contents = self._has_hidden_text = False
         self._unread = 0
         # Where Word has laid the document out, its marks include the explicit breaks.
         self._is_laid_out = next(self._root.iter("{*}lastRenderedPageBreak"), None) is not None
         self._looks = Looks()
         for paragraph in children(self._root, "p"):
-            self._looks.count(look_of(paragraph, self._style(paragraph), self._styles))
+            self._looks.count(look_of(paragraph, self._style(paragraph)))
         self._has_headings = any(
             level_of(child(paragraph, "pPr"), self._style(paragraph)) and next(paragraph.iter("{*}t"), None) is not None
             for paragraph in self._root.iter("{*}p")
@@ -113,8 +112,8 @@ class _Body:
         line = Words()
         self._inline(element, line)
         label, depth = self._label(element)
-        look = look_of(element, style, self._styles)
-        level, is_code = level_of(properties, style), style.is_code or (look.mono and not self._looks.typed)
+        look = look_of(element, style)
+        level, is_code = level_of(properties, style), style.is_code
         if not (self._has_headings or is_code) and self._looks.stand_out and element.getparent() is self._root:
             level = self._looks.level(look, line.text, label)
         self._begin_page(properties, style.page_break)
@@ -141,13 +140,10 @@ class _Body:
             self._out.paragraph(words)
 
     def _begin_page(self, properties: _Element | None, is_style_new: bool) -> None:
-        """Break the page where the paragraph, its style or the section before it says so."""
+        """Break the page where the paragraph or its style says so."""
         own = child(properties, "pageBreakBefore")
-        if (self._breaks_page or (is_on(own) if own is not None else is_style_new)) and not self._is_laid_out:
+        if (is_on(own) if own is not None else is_style_new) and not self._is_laid_out:
             self._out.page_break()
-        section = child(properties, "sectPr")
-        kind = attribute(child(section, "type"))
-        self._breaks_page = section is not None and kind not in ("continuous", "nextColumn")
 
     def _style(self, paragraph: _Element) -> ParagraphStyle:
         return self._styles.get(attribute(child(paragraph, "pPr", "pStyle")))
@@ -212,8 +208,8 @@ class _Body:
     def _table(self, table: _Element) -> None:
         rows = [row for row in _within(table, "tr") if child(row, "trPr", "del") is None]
         cells = [cell for row in rows for cell in _within(row, "tc")]
-        if len(cells) == 1 or any(map(_is_page, cells)):
-            for inner in (inner for cell in cells for inner in cell):  # a frame around text, or the layout of pages
+        if len(cells) == 1:  # a frame around text
+            for inner in cells[0]:
                 self._block(inner)
             return
         grid: list[list[str]] = []
@@ -281,8 +277,3 @@ def _within(element: _Element, name: str) -> Iterator[_Element]:
             yield inner
         elif local(inner) in _TRANSPARENT:
             yield from _within(inner, name)
-
-
-def _is_page(cell: _Element) -> bool:
-    """Whether a cell holds more than any table's does: a page, or all pages, of a document laid out by a table."""
-    return sum(1 for _ in islice(cell.iter("{*}p"), _MOST_IN_CELL + 1)) > _MOST_IN_CELL

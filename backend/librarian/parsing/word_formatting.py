@@ -16,7 +16,6 @@ _HEADING = re.compile(r"heading\s*(\d)", re.I)
 _CODE = re.compile(r"\bcode\b|preformatted|source ?code|listing|terminal|console|macro text", re.I)
 #: Styles that Word, and LibreOffice behind its back, give to the lines of tables of contents and of indexes.
 _CONTENTS = re.compile(r"(?:toc|contents|index) ?(?:\d|heading)|table of (?:figures|authorities)|toa heading", re.I)
-_MONO = re.compile(r"courier|consol|mono(?!type)|menlo|monaco|typewriter|fixed|(?:source|fira|cascadia) ?code", re.I)
 _ROMAN = {
     1000: "m", 900: "cm", 500: "d", 400: "cd", 100: "c", 90: "xc", 50: "l", 40: "xl", 10: "x", 9: "ix", 5: "v", 4: "iv",
     1: "i",
@@ -41,7 +40,6 @@ class ParagraphStyle:
     number_level: int = 0
     size: float = 0.0  #: points; 0 where no style says
     bold: bool = False
-    mono: bool = False
     is_contents: bool = False  #: a line of a table of contents or an index
 
 
@@ -52,7 +50,7 @@ class Styles:
         self._elements = {attribute(style, "styleId"): style for style in children(root, "style")}
         self._known: dict[str, ParagraphStyle] = {}
         defaults = child(root, "docDefaults", "rPrDefault", "rPr")
-        self._size, self._font = _points(child(defaults, "sz")), font_of(child(defaults, "rFonts"))
+        self._size = _points(child(defaults, "sz"))
         self._default = next((key for key, style in self._elements.items() if _is_default(style)), "")
 
     def get(self, style_id: str) -> ParagraphStyle:
@@ -83,19 +81,8 @@ class Styles:
             number_level=whole(attribute(first("pPr", "numPr", "ilvl"))),
             size=_points(first("rPr", "sz")) or self._size,
             bold=is_on(first("rPr", "b")),
-            mono=is_mono(font_of(first("rPr", "rFonts")) or self._font),
             is_contents=any(map(_CONTENTS.fullmatch, names)),
         )
-
-
-def is_mono(font: str) -> bool:
-    """Whether a font's letters are all of one width, as far as its name tells."""
-    return _MONO.search(font) is not None
-
-
-def font_of(fonts: _Element | None) -> str:
-    """The font of Latin letters that `rFonts` names; empty where it names none."""
-    return attribute(fonts, "ascii") or attribute(fonts, "hAnsi")
 
 
 def _points(element: _Element | None) -> float:
@@ -209,13 +196,12 @@ class Look:
     size: float
     bold: bool
     length: int
-    mono: bool = False
 
 
-def look_of(paragraph: _Element, style: ParagraphStyle, styles: Styles) -> Look:
+def look_of(paragraph: _Element, style: ParagraphStyle) -> Look:
     """How the runs of a paragraph look, as far as they stand directly in it."""
     sizes: Counter[float] = Counter()
-    bold = mono = True
+    bold = True
     for run in paragraph.iter("{*}r"):
         words = "".join(text.text or "" for text in children(run, "t")).strip()
         if not words:
@@ -224,12 +210,9 @@ def look_of(paragraph: _Element, style: ParagraphStyle, styles: Styles) -> Look:
         sizes[_points(child(properties, "sz")) or style.size or _DEFAULT] += len(words)
         own = child(properties, "b")
         bold = bold and (is_on(own) if own is not None else style.bold)
-        if mono:
-            font, named = font_of(child(properties, "rFonts")), attribute(child(properties, "rStyle"))
-            mono = is_mono(font) if font else style.mono or (bool(named) and styles.get(named).mono)
     if not sizes:
         return Look(style.size or _DEFAULT, False, 0)
-    return Look(sizes.most_common(1)[0][0], bold, sizes.total(), mono)
+    return Look(sizes.most_common(1)[0][0], bold, sizes.total())
 
 
 class Looks:
@@ -238,22 +221,15 @@ class Looks:
     def __init__(self) -> None:
         self._sizes: Counter[float] = Counter()
         self._bold = 0
-        self._mono = 0
 
     def count(self, look: Look) -> None:
         self._sizes[look.size] += look.length
         self._bold += look.length if look.bold else 0
-        self._mono += look.length if look.mono else 0
 
     @property
     def stand_out(self) -> bool:
         """Whether some text stands out at all: everything bold, or all of one size and weight, says nothing."""
         return bool(self._sizes) and (len(self._sizes) > 1 or 0 < self._bold < 0.5 * self._sizes.total())
-
-    @property
-    def typed(self) -> bool:
-        """Whether most of the text is of one width, as from a typewriter: then that doesn't mark code."""
-        return 2 * self._mono > self._sizes.total()
 
     def level(self, look: Look, words: str, label: str | None) -> int:
         """A heading's level, 0 for what isn't one."""

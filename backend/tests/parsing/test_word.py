@@ -107,15 +107,6 @@ def test_breaks_that_word_has_rendered_win_over_explicit_ones(parse: Parse) -> N
     assert [doc.text[start:][:7] for start in doc.page_starts] == ["First.\n", "Second ", "the thi"]
 
 
-def test_a_section_on_a_new_page_begins_a_page(parse: Parse) -> None:
-    file = docx.Document()
-    file.add_paragraph("First.")
-    file.add_section()
-    file.add_paragraph("Second.")
-    doc = parse(saved(file), NAME)
-    assert [doc.text[start:][:6] for start in doc.page_starts] == ["First.", "Second"]
-
-
 def test_nested_lists_count_as_word_counts(parse: Parse) -> None:
     levels = "".join(
         f'<w:lvl w:ilvl="{place}"><w:start w:val="{start}"/><w:numFmt w:val="{form}"/>'
@@ -206,21 +197,6 @@ def test_rows_of_different_widths_have_as_many_cells_as_their_table_has_columns(
     assert parse(saved(file), NAME).text == ("| name | value |  |\n| --- | --- | --- |\n| a | b | c |\n|  | d | e |")
 
 
-def test_a_document_laid_out_by_a_table_keeps_its_structure(parse: Parse) -> None:
-    file = docx.Document()
-    table = file.add_table(rows=2, cols=2)
-    table.cell(0, 0).text = "Job description"
-    page = table.cell(1, 1)
-    page.add_paragraph("Duties", style="Heading 1")
-    for number in range(41):
-        page.add_paragraph(f"Duty {number}.")
-    page.add_table(rows=2, cols=2).cell(1, 1).text = "inner"
-    doc = parse(saved(file), NAME)
-    assert texts(doc, "heading") == ["# Duties"]
-    assert texts(doc, "paragraph") == ["Job description", *(f"Duty {number}." for number in range(41))]
-    assert texts(doc, "table") == ["|  | inner |\n| --- | --- |"]
-
-
 def test_cells_inside_controls_and_the_words_for_pictures_are_kept(parse: Parse) -> None:
     file = docx.Document()
     table = file.add_table(rows=2, cols=2)
@@ -300,22 +276,6 @@ def test_lines_of_a_table_of_contents_are_left_out_and_count_as_pages(parse: Par
     doc = parse(saved(file), NAME)
     assert doc.text == "# Ports"
     assert doc.headings[0].page == 2
-
-
-def test_paragraphs_of_one_width_are_code_unless_all_of_them_are(parse: Parse) -> None:
-    file = docx.Document()
-    prose = "The server reads its settings once, when it starts, and keeps them until it ends."
-    file.add_paragraph(prose)
-    for line in ("listen:", "  port: 80"):
-        file.add_paragraph().add_run(line).font.name = "Courier New"
-    styled = file.styles.add_style("Literal", 2)
-    styled.font.name = "Consolas"
-    file.add_paragraph().add_run("host: any", style=styled)
-    mixed = file.add_paragraph("Then run ")
-    mixed.add_run("serve").font.name = "Courier New"
-    assert texts(parse(saved(file), NAME), "fence") == ["```\nlisten:\n  port: 80\nhost: any\n```"]
-    file.styles["Normal"].font.name = "Courier New"
-    assert texts(parse(saved(file), NAME), "paragraph")[:2] == [prose, "listen:"]
 
 
 def test_a_title_in_the_properties_counts_where_there_is_no_heading(parse: Parse) -> None:
