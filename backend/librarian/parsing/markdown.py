@@ -154,8 +154,8 @@ class NotebookParser:
         try:
             book = json.loads(data)
             language = _language(book)
-            parts = [part.strip("\n") for cell in _cells(book) for part in _parts(cell, language)]
-        except (ValueError, AttributeError, TypeError, RecursionError) as error:
+            parts = [part.strip("\n") for cell in book["cells"] for part in _parts(cell, language)]
+        except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
             raise SourceError(
                 f"'{source.file_path}' isn't a readable notebook: {error}.",
                 hint="Open it in Jupyter and save it again.",
@@ -171,17 +171,12 @@ def _language(book: Any) -> str:
     return given if isinstance(given, str) else "python"
 
 
-def _cells(book: Any) -> Iterator[Mapping[str, Any]]:
-    for sheet in [book, *book.get("worksheets", [])]:
-        yield from sheet.get("cells", [])
-
-
 def _parts(cell: Mapping[str, Any], language: str) -> Iterator[str]:
-    kind, words = cell.get("cell_type"), _joined(cell.get("source", cell.get("input", "")))
-    if kind == "heading":
-        yield f"{'#' * int(cell.get('level', 1))} {words}"
-    elif kind == "markdown":
-        yield _closed(words)
+    kind, words = cell.get("cell_type"), _joined(cell.get("source", ""))
+    if kind == "markdown":
+        # Each cell is a text of its own, which ends its last fence.
+        closing = parse_blocks(words).open_fence if "```" in words or "~~~" in words else ""
+        yield f"{words.rstrip(chr(10))}\n{closing}" if closing else words
     elif kind == "code":
         yield _fence(words, language)
         for output in cell.get("outputs") or ():
@@ -190,16 +185,8 @@ def _parts(cell: Mapping[str, Any], language: str) -> Iterator[str]:
         yield _fence(words, "text")
 
 
-def _closed(words: str) -> str:
-    """A cell's Markdown with its last fence closed: each cell is a text of its own."""
-    if "```" not in words and "~~~" not in words:
-        return words
-    closing = parse_blocks(words).open_fence
-    return f"{words.rstrip(chr(10))}\n{closing}" if closing else words
-
-
 def _shown(output: Mapping[str, Any]) -> str:
-    if output.get("output_type") in ("error", "pyerr"):
+    if output.get("output_type") == "error":
         return f"{output.get('ename', '')}: {_joined(output.get('evalue', ''))}"
     bundle = output.get("data") or {}
     words = _joined(output.get("text") or bundle.get("text/plain") or bundle.get("text/markdown") or "")
