@@ -7,7 +7,6 @@ has no indented code, and a quote's inner structure stays inside its one block.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import accumulate
@@ -24,7 +23,6 @@ from .plain_text import picture_words, plain
 
 BlockKind = Literal["heading", "paragraph", "list", "table", "fence", "quote", "html", "other"]
 
-_MOST_SHARED = 8  #: directives that one line closes; those inside stay fences
 _DEEPEST = 40  #: columns of text that belongs to a note inside a note
 _FENCE = re.compile(r"(`{3,})[^`\n]*$|(~{3,})[^\n]*$")
 _RAW_HTML = re.compile(r"<(pre|script|style|textarea)(?=[\s>]|$)", re.I)
@@ -189,10 +187,10 @@ def _fence(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
     if silent:
         return True
     found: MarkdownBlocks = state.env["found"]
-    closes: Counter[int] = state.env.setdefault("closes", Counter())
+    closes: set[int] = state.env.setdefault("closes", set())  # lines that close directives
     marker = match.group(1) or match.group(2)
     deep = state.is_code_block(line)
-    if closes[line]:
+    if line in closes:
         found.hidden.append((first, end))
         _add(state, "paragraph_open", line, line + 1, directive=True)
         return True
@@ -200,8 +198,8 @@ def _fence(state: StateBlock, line: int, end_line: int, silent: bool) -> bool:
     closing = _closing_fence(state, line + 1, end_line, marker, margin)
     hidden = [] if deep else hidden_in_directive(state.src, first, end)
     closed = closing < end_line and state.sCount[closing] >= margin
-    if closed and hidden and closes[closing] < _MOST_SHARED:
-        closes[closing] += 1
+    if closed and hidden and closing not in closes:
+        closes.add(closing)
         found.hidden += hidden
         _add(state, "paragraph_open", line, line + 1, directive=True)
         return True
