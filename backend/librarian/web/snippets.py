@@ -30,7 +30,7 @@ def snippet(result: Result) -> Markup:
     text = visible(result.snippet)
     if form == "restructured":
         lines = [line for line in text.split("\n") if not _UNSEEN.match(line)]
-        text = "\n".join(lines[1:] if lines[0].strip() == heading.strip() else lines)
+        text = "\n".join(lines[1:] if lines and lines[0].strip() == heading.strip() else lines)
         text = _QUOTED.sub(r"\1\2", _REFERENCE.sub(r"\1", text))
     elif form not in ("code", "text"):
         text = _flat(rendering.tree(form, text), heading.strip())
