@@ -623,9 +623,9 @@ class ExpandedQuery(ResponseModel):
 
 
 class Suggestion(ResponseModel):
-    """What to try when little was found: a term, a mode, a filter to drop, a near document."""
+    """What to try when little was found: a term, a mode, a filter to drop."""
 
-    kind: Literal["term", "mode", "filter", "document", "index"]
+    kind: Literal["term", "mode", "filter", "index"]
     value: str
     text: str
 

@@ -263,9 +263,7 @@ def _foot(answer: SearchResponse | EmailSearchResponse) -> str:
     if answer.weak_hidden:
         lines.append(f"Left out as hardly relevant: {answer.weak_hidden}; include_weak=true shows them.")
     lines += [f"Note: {inline(note)}" for note in answer.notes]
-    lines += [f"Suggestion: {inline(item.text)}" for item in answer.suggestions if item.kind != "document"]
-    if named := [inline(item.text) for item in answer.suggestions if item.kind == "document"]:  # by words of its own
-        lines.append(wrap_untrusted("documents", "\n".join(named)))
+    lines += [f"Suggestion: {inline(item.text)}" for item in answer.suggestions]
     return "\n".join(lines)
 
 

@@ -135,7 +135,6 @@ NO_FILTERS = Filters()
 _OPERATORS = frozenset("*?:")  #: signs of what other search engines take for operators
 ABOUT = 0.5  #: relevance, at least, of a hit whose title or heading holds all of a query's words, or that it names
 FEW_WORDS = 2  #: words of which the shipped curves, made of questions in sentences, don't tell `unlikely`
-HOLDERS = 50  #: chunks that say where a word is mentioned which the filters leave out
 BODIES = 2000  #: chunks whose score by the text alone is read; that of others counts as none
 NEAREST = 10  #: chunks by meaning that say how near a query is to the library
 
@@ -413,7 +412,6 @@ class HybridSearchEngine:
                     *(suggestions.ignored(query, context.query) if context.query is not query else ()),
                     *(suggestions.without_cross_encoder(reranking.reason) if reranking.reason != OFF.reason else ()),
                     *(suggestions.unsupported(query) if not _OPERATORS.isdisjoint(query.text) else ()),
-                    *(self._elsewhere(context, missing.words) if missing.words else ()),
                     *self._suggestions(context, bool(hits), answerable),
                 ),
                 not_mentioned=missing.words,
@@ -477,19 +475,6 @@ class HybridSearchEngine:
             names,
             context.corrected,
         )
-
-    def _elsewhere(self, context: SearchContext, missing: Sequence[str]) -> list[Suggestion]:
-        """Where words are mentioned that nothing mentions which the filters let through."""
-        found: list[Suggestion] = []
-        if context.selection.mask is None:
-            return found
-        columns, everything = context.columns, context.columns.select(NO_FILTERS)
-        for word in missing:
-            holders = self._missing_words.holders(word, columns.languages(), everything, HOLDERS)
-            chunks = np.array(holders, dtype=np.int64)
-            documents = context.reader.documents(np.unique(columns.doc_of(chunks)).tolist()) if len(chunks) else {}
-            found += suggestions.elsewhere(word, context.query.filters, [one.document for one in documents.values()])
-        return found
 
     def _about(self, context: SearchContext, hits: Sequence[Hit]) -> list[Hit]:
         """The first hits that the query names, or whose title or heading holds all of its words, with a relevance of at
@@ -560,7 +545,8 @@ class HybridSearchEngine:
         }
         if query.mode == "auto":
             analysis = self.router.judge(context.analyzed)
-            context.mode, context.routing = analysis.recommended_mode, analysis.routing()
+            fields = {"query_type", "recommended_mode", "confidence", "reasons"}
+            context.mode, context.routing = analysis.recommended_mode, analysis.model_dump(include=fields)
             if query.hypothetical_answer:
                 context.mode = "hyde"
             if query.semantic_weight is not None:

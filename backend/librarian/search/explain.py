@@ -37,17 +37,7 @@ class Analyst:
 
     def analyze(self, text: str) -> AnalyzeResponse:
         """What the router sees in a question."""
-        seen = self._router.analyze(text)
-        return AnalyzeResponse(
-            query=text,
-            query_type=seen.query_type,
-            complexity=seen.complexity,
-            word_count=seen.word_count,
-            technical_terms=list(seen.technical_terms),
-            recommended_mode=seen.recommended_mode,
-            confidence=seen.confidence,
-            reasons=list(seen.reasons),
-        )
+        return self._router.analyze(text)
 
     def why_not(self, query: Query, file_path: str, deadline: Deadline) -> WhyNot:
         """Where a document stands in the answer, or the stage at which it falls out."""

@@ -45,16 +45,6 @@ _ARGUMENTS = {
     "after": "date_after",
     "newer": "date_after",
     "since": "date_after",
-    "later": "date_after",
-}
-#: What a negated operator asks for; `later:` is no operator that anybody types.
-_OPPOSITES = {
-    "before": "since",
-    "older": "since",
-    "after": "before",
-    "newer": "before",
-    "since": "before",
-    "until": "later",
 }
 _DATE = re.compile(r"(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2}))?)?$")
 _STOPS = ",;.?! "
@@ -66,8 +56,8 @@ def without_operators(query: str, given: Mapping[str, Any]) -> tuple[str, dict[s
 
     `before:` a day ends before it begins, `after:` begins with it, as mail programs have it; `until:` includes it. All
     of several recipients must be meant. A blank may follow the colon, and brackets stand around the value.
-    Raises `CallerError` where an operator and an argument, or two operators, say different things, for a `-` before an
-    operator whose opposite no filter holds, and for operators of mail programs that are none here.
+    Raises `CallerError` where an operator and an argument, or two operators, say different things, for a `-` before
+    another operator than `has:`, and for operators of mail programs that are none here.
 
     >>> without_operators('from:ann has:attachment budget', {})
     ('budget', {'sender': 'ann', 'has_attachments': True})
@@ -95,13 +85,10 @@ def without_operators(query: str, given: Mapping[str, Any]) -> tuple[str, dict[s
         if match["gap"] and (argument == "thread_id" or (argument.startswith("date_") and not _DATE.match(value))):
             return match.group()  # "since: the day": a sentence's colon
         if match["not"]:
-            if name not in _OPPOSITES:
-                raise CallerError(
-                    f"'{match.group()}' can't be asked: mails are left out by date and attachment alone.",
-                    hint="Drop it; -word leaves out passages that hold a word.",
-                )
-            name = _OPPOSITES[name]
-            argument = _ARGUMENTS[name]
+            raise CallerError(
+                f"'{match.group()}' can't be asked: mails are left out by attachment alone.",
+                hint="Drop it; -word leaves out passages that hold a word.",
+            )
         if argument == "recipients":
             found[argument] = (*found.get(argument, ()), value)
         else:
@@ -142,7 +129,7 @@ def _moment(operator: str, value: str) -> str:
     year, month, day = (int(part) if part else None for part in match.groups())
     try:
         first = dt.datetime(year or 1, month or 1, day or 1, tzinfo=dt.UTC)
-        if operator in ("until", "later"):
+        if operator == "until":
             first = _next(first, month is not None, day is not None)
         if _ARGUMENTS[operator] == "date_after":
             return first.isoformat()

@@ -137,10 +137,6 @@ class MissingWords:
         found = self._lexical.frequencies({token for word in words for token in word.whole})
         return {word.text: not word.whole.isdisjoint(found) for word in words}
 
-    def holders(self, word: str, languages: Sequence[str], selection: Selection, limit: int) -> Sequence[int]:
-        """Chunks of the best passages with a word."""
-        return self._lexical.search(_word_query(word, self._tokens([word], languages or ("",))), selection, limit).ids
-
     def _missing(
         self,
         query: AnalyzedQuery,

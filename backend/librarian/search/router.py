@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from ..models import AnalyzedQuery, Mode
+from ..schemas import AnalyzeResponse
 from ..text.analyzer import StandardAnalyzer
 from .retrievers import QUOTING_PARAGRAPH
 
@@ -41,28 +41,6 @@ _QUESTION = re.compile(r"^(how|what|why|when|where|which|who|can|could|does|do|i
 _ACRONYM = re.compile(r"\b[A-Z][A-Z0-9]{1,7}\b")  #: API, JWT, S3
 
 
-@dataclass(frozen=True, slots=True)
-class QueryAnalysis:
-    """What the router saw. `complexity` and `confidence` are in 0–1."""
-
-    query_type: QueryType
-    complexity: float
-    word_count: int
-    technical_terms: tuple[str, ...]
-    recommended_mode: Mode
-    confidence: float
-    reasons: tuple[str, ...]
-
-    def routing(self) -> dict[str, object]:
-        """What an answer tells of it."""
-        return {
-            "query_type": self.query_type,
-            "recommended_mode": self.recommended_mode,
-            "confidence": self.confidence,
-            "reasons": list(self.reasons),
-        }
-
-
 class QueryRouter:
     """Chooses a mode for a question."""
 
@@ -73,11 +51,11 @@ class QueryRouter:
         self._routing = routing
         self._semantic = semantic
 
-    def analyze(self, text: str) -> QueryAnalysis:
+    def analyze(self, text: str) -> AnalyzeResponse:
         """Never raises; an empty question is navigational with no confidence."""
         return self.judge(self._analyzer.query(text))
 
-    def judge(self, query: AnalyzedQuery) -> QueryAnalysis:
+    def judge(self, query: AnalyzedQuery) -> AnalyzeResponse:
         """The same for a question already analysed."""
         text, words = query.text.strip(), len(query.text.split())
         query_type, indicators, reasons = _type(text)
@@ -94,8 +72,15 @@ class QueryRouter:
         if technical:
             reasons = (*reasons, f"names {', '.join(technical[:3])}")
         confidence = min(0.95, confidence + 0.05 * max(0, indicators - 1))
-        return QueryAnalysis(
-            query_type, round(complexity, 3), words, technical, mode, round(confidence, 3), (*reasons, why)
+        return AnalyzeResponse(
+            query=query.text,
+            query_type=query_type,
+            complexity=round(complexity, 3),
+            word_count=words,
+            technical_terms=list(technical),
+            recommended_mode=mode,
+            confidence=round(confidence, 3),
+            reasons=[*reasons, why],
         )
 
     def _mode(self, query: AnalyzedQuery, query_type: str, asked: bool, words: int) -> tuple[Mode, float, str]:

@@ -1,27 +1,23 @@
-"""What to try when nothing that answers was found: nearer words, other modes, filters to drop, documents so named."""
+"""What to try when nothing that answers was found: nearer words, other modes, filters to drop."""
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
-from ..models import AnalyzedQuery, Document, Filters, Mode, Query
-from .spelling import CLOSENESS, NAMES_READ, WORDS_READ
+from ..models import AnalyzedQuery, Filters, Mode, Query
 
 if TYPE_CHECKING:  # the command line reads this page without numpy
     from ..storage.base import CatalogReader, Columns
 
-MOST = 3  #: documents that are shown
+MOST = 3  #: operators that are named
 #: Why the stage without a model ran where a cross-encoder was to.
 NO_CROSS_ENCODER = "no cross-encoder: ranked by 70% meaning and 30% words"
 LONGEST = 80  #: characters of a query that are shown
 
 _TOOL = {"mails": "search_emails", "documents": "search_documentation"}
-_NAME_WORD = re.compile(r"[^\W_]{3,}")
 
 #: What other search engines take for operators: wildcards inside words, fields, and OR.
 _UNSUPPORTED = re.compile(
@@ -68,7 +64,6 @@ def suggest(
         found.append(_item("mode", "hybrid", "Search with mode=hybrid: exact words count there too."))
     if query.offset:
         found.append(_item("filter", "offset", "Start again at offset 0: this page lies beyond the last hit."))
-    found += _documents(analyzed, filters, reader)
     if not found:
         text = f"The library holds {held:,} {kind}; none speaks of this. Try other words, or list_products."
         found.append(_item("index", str(held), text))
@@ -142,21 +137,6 @@ def within(filters: Filters) -> str:
     return f"in product {filters.product}" if filters.product else ""
 
 
-def elsewhere(word: str, filters: Filters, documents: Iterable[Document]) -> list[Suggestion]:
-    """Where a word is mentioned that nothing mentions which the filters let through; `documents` mention it."""
-    found = list(documents)
-    asked = filters.kind or "document"
-    products = list(dict.fromkeys(one.product for one in found if one.kind == asked))
-    if products and _given(filters):
-        named = ", ".join(products[:MOST])
-        text = f"“{word}” is mentioned in {named}{' and others' if len(products) > MOST else ''}: drop the filters."
-        return [_item("filter", "product" if filters.product else "", text)]
-    if found and not products:
-        others = "documents" if asked == "email" else "mails"
-        return [_item("index", "0", f"“{word}” is mentioned in {others}: {_TOOL[others]} looks there.")]
-    return []
-
-
 def _item(kind: str, value: str, text: str) -> Suggestion:
     return {"kind": kind, "value": value, "text": text}
 
@@ -176,26 +156,6 @@ def _given(filters: Filters) -> list[str]:
     """The names of the filters that a caller has set."""
     names = [one.name for one in fields(filters) if one.name not in ("kind", "absent") and getattr(filters, one.name)]
     return [*names, *(["has_attachments"] if filters.has_attachments is False else [])]
-
-
-def _documents(analyzed: AnalyzedQuery, filters: Filters, reader: CatalogReader) -> list[Suggestion]:
-    """Documents whose title or file name has words like the query's."""
-    asked = {word for word in (*analyzed.words, *analyzed.terms, *analyzed.identifiers) if len(word) > 2}
-    titles = dict(reader.names(filters.kind or "", NAMES_READ))
-    names: dict[str, set[str]] = {}
-    for path, title in titles.items():
-        for word in _NAME_WORD.findall(f"{title} {path.rsplit('/', 1)[-1]}".lower()):
-            names.setdefault(word, set()).add(path)
-    matched: Counter[str] = Counter()
-    for word in sorted(asked)[:WORDS_READ]:
-        # Misspelt words nearly always keep their first letter, and comparing with all others takes seconds.
-        same_letter = [name for name in names if name[0] == word[0]]
-        for name in difflib.get_close_matches(word, same_letter, MOST, CLOSENESS):
-            matched.update(names[name])
-    nearest = sorted(matched, key=lambda path: (-matched[path], path))[:MOST]
-    return [
-        _item("document", path, f"A document with a near name: {titles[path][:LONGEST]} ({path}).") for path in nearest
-    ]
 
 
 def no_mention(words: Sequence[str], where: str = "", *, of: str = "document") -> str:

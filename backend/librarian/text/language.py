@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache
@@ -27,28 +28,14 @@ _OTHER_THAN_ENGLISH = frozenset({"pl", "cs", "sk", "hu", "ro", "tr", "id", "vi",
 _BEHIND_APOSTROPHE = re.compile(r"(?<=\w\w)['’]\w{1,3}\b")
 _REMAINS = frozenset({"ve", "re", "ll"})
 
-#: Scripts that one or few languages are written in: (language, character class).
-_SCRIPTS = (
-    ("ja", "\u3040-\u30ff\uff66-\uff9d"),
-    ("ko", "\uac00-\ud7ff\u1100-\u11ff\u3130-\u318f"),
-    ("zh", "\u3400-\u4dbf\u4e00-\u9fff"),
-    ("th", "\u0e00-\u0e7f"),
-    ("ar", "\u0620-\u06ff"),
-    ("he", "\u05d0-\u05ea"),
-    ("el", "\u0370-\u03ff"),
-    ("hi", "\u0900-\u097f"),
-    ("cyrillic", "\u0400-\u04ff"),
-    ("rare", "\u0530-\u058f\u0980-\u0dff\u0e80-\u0eff\u1000-\u10ff\u1200-\u137f\u1780-\u17ff\u1c90-\u1cbf"),
-)
-#: The rare ones among them, in order of their letters.
-_RARE = (
-    ("hy", "\u0530-\u058f"), ("bn", "\u0980-\u09ff"), ("pa", "\u0a00-\u0a7f"), ("gu", "\u0a80-\u0aff"),
-    ("or", "\u0b00-\u0b7f"), ("ta", "\u0b80-\u0bff"), ("te", "\u0c00-\u0c7f"), ("kn", "\u0c80-\u0cff"),
-    ("ml", "\u0d00-\u0d7f"), ("si", "\u0d80-\u0dff"), ("lo", "\u0e80-\u0eff"), ("my", "\u1000-\u109f"),
-    ("ka", "\u10a0-\u10ff\u1c90-\u1cbf"), ("am", "\u1200-\u137f"), ("km", "\u1780-\u17ff"),
-)  # fmt: skip
-_COUNTERS = tuple((name, re.compile(f"[{body}]")) for name, body in _SCRIPTS)
-_RARE_COUNTERS = tuple((name, re.compile(f"[{body}]")) for name, body in _RARE)
+#: First word of the Unicode name of a letter → the language that is written so; of several, one of them.
+_SCRIPTS = {
+    "HIRAGANA": "ja", "KATAKANA": "ja", "HALFWIDTH": "ja", "HANGUL": "ko", "CJK": "zh", "THAI": "th", "ARABIC": "ar",
+    "HEBREW": "he", "GREEK": "el", "DEVANAGARI": "hi", "CYRILLIC": "ru", "ARMENIAN": "hy", "BENGALI": "bn",
+    "GURMUKHI": "pa", "GUJARATI": "gu", "ORIYA": "or", "TAMIL": "ta", "TELUGU": "te", "KANNADA": "kn",
+    "MALAYALAM": "ml", "SINHALA": "si", "LAO": "lo", "MYANMAR": "my", "GEORGIAN": "ka", "ETHIOPIC": "am",
+    "KHMER": "km",
+}  # fmt: skip
 #: Letters that one of two languages with the same script has alone. A page may name another language in its letters.
 _UKRAINIAN, _RUSSIAN = re.compile("[іїєґ]"), re.compile("[ыэъё]")
 _SERBIAN, _NO_MACEDONIAN, _MACEDONIAN = re.compile("[јљњђћџѓќѕ]"), re.compile("[ђћ]"), re.compile("[ѓќѕ]")
@@ -65,7 +52,6 @@ _OF_DEVANAGARI = {
         "mr": "आहे आहेत आणि हे हा ही या ते नाही नाहीत साठी मध्ये करा करणे केले असेल शकता तुम्ही आपण किंवा",
     }.items()
 }
-_CJK_NAMES = ("ja", "ko", "zh")
 
 
 @cache
@@ -136,25 +122,26 @@ def _apart(some: Mapping[str, float], others: Mapping[str, float]) -> float:
 
 
 def _by_script(sample: str) -> str:
-    counts = {name: len(pattern.findall(sample)) for name, pattern in _COUNTERS}
-    letters = sum(1 for char in sample if char.isalpha())
-    cjk = sum(counts[name] for name in _CJK_NAMES)
+    counts: Counter[str] = Counter()
+    letters = 0
+    for char, times in Counter(sample).items():
+        if char.isalpha():
+            letters += times
+        if not char.isascii() and (language := _SCRIPTS.get(unicodedata.name(char, "").partition(" ")[0])):
+            counts[language] += times
+    cjk = counts["ja"] + counts["ko"] + counts["zh"]
     if letters and cjk >= 0.15 * letters:
         if counts["ja"] >= 0.1 * cjk:
             return "ja"
         return "ko" if counts["ko"] > counts["zh"] else "zh"
-    for name in ("th", "ar", "he", "el", "hi"):
-        if counts[name] > 0.4 * letters:
-            if name == "hi":
-                return _in_devanagari(sample)
-            if name == "ar" and _more(_PERSIAN, _ARABIC, sample):
-                return "fa"
-            return name
-    if counts["cyrillic"] > 0.4 * letters:
-        return _in_cyrillic(sample)
-    if counts["rare"] > 0.4 * letters:
-        return max(_RARE_COUNTERS, key=lambda counter: len(counter[1].findall(sample)))[0]
-    return ""
+    language, most = max(counts.items(), key=lambda item: item[1], default=("", 0))
+    if most <= 0.4 * letters:
+        return ""
+    if language == "ar" and _more(_PERSIAN, _ARABIC, sample):
+        return "fa"
+    if language == "hi":
+        return _in_devanagari(sample)
+    return _in_cyrillic(sample) if language == "ru" else language
 
 
 def _in_devanagari(sample: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from typing import Any, Final
 
 _HIDDEN: Final = re.compile(
@@ -118,9 +117,6 @@ def escaped_json(written: str) -> str:
     return _MARK.sub(lambda match: f"\\u{ord(match.group()):04x}", written)
 
 
-_JOINER = re.compile("[\u200c\u200d]")
-
-
 def without_hidden(text: str) -> str:
     """The text without what a reader can't see.
 
@@ -129,18 +125,4 @@ def without_hidden(text: str) -> str:
     """
     if text.replace("\n", "").isprintable():  # none of those is
         return text
-    text = _UNSEEN.sub("", _HIDDEN.sub("", text)).replace("\r", "")
-    if not _JOINER.search(text):
-        return text
-    # Whether a joiner stands between letters is asked of the text without hidden characters, so that one of those
-    # beside it changes nothing.
-    return "".join(
-        character
-        for place, character in enumerate(text)
-        if character not in "\u200c\u200d" or (_letter(text, place - 1) and _letter(text, place + 1))
-    )
-
-
-def _letter(text: str, place: int) -> bool:
-    # Combining marks count as letters: a virama stands before most joiners of Indic scripts.
-    return 0 <= place < len(text) and unicodedata.category(text[place])[0] in "LM"
+    return _UNSEEN.sub("", _HIDDEN.sub("", text)).replace("\r", "")

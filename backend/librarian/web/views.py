@@ -318,8 +318,6 @@ def _suggestions(state: State, answer: Answer) -> list[tuple[str, str, str]]:
             found.append((one.text, plain.address(q=one.value, page=""), f"Search for “{one.value}”"))
         elif one.kind == "mode":
             found.append((_people(one.text), plain.address(mode=one.value, page=""), f"Use mode {one.value}"))
-        elif one.kind == "document":
-            found.append(("A document with a similar name:", plain.address(doc=one.value), one.value))
         elif one.kind == "filter" and (name := by_argument.get(one.value)):
             empty: Any = () if name in ("file_types", "tags") else ""
             found.append((one.text, plain.address(page="", **{name: empty}), f"Remove “{LABELS[name]}”"))

@@ -120,13 +120,8 @@ def test_every_filter_lets_through_what_it_should(library: Librarian, given: dic
         ("from:<cleo@y.net>", {"three"}),
         ("subject: lunch", {"three"}),
         ("subject: (pump order), from: ann", {"one"}),
-        ("-before:2026-03-05", {"two", "three"}),
-        ("-after:2026-03-05", {"one"}),
-        ("-until:2026-03-05 pump", {"three"}),
         ("until:2026 pump", {"one", "two", "three"}),
         ("until:2025 pump", set()),
-        ("-until:2025 pump", {"one", "two", "three"}),
-        ("-until:2026 pump", set()),
         ("from:'ann lee' pump", {"one"}),
         ("subject:“pump order”, from:»ann«", {"one"}),
         ("NOT has:attachment pump", {"one", "three"}),
@@ -171,7 +166,7 @@ def test_operators_leave_other_colons_alone_and_tell_contradictions() -> None:
         without_operators("from:ann", {"sender": "bob"})
     with pytest.raises(CallerError, match="contradicts"):
         without_operators("from:ann from:bob", {})
-    for text in ("zoo -from:dora", "-to:bob", '-subject:"river boat"', "-thread:t1"):
+    for text in ("zoo -from:dora", "-to:bob", '-subject:"river boat"', "-thread:t1", "-before:2026"):
         with pytest.raises(CallerError, match="-word"):
             without_operators(text, {})
     for text in ("from:ann OR to:bob", "subject:plan OR budget", "budget OR from:ann"):

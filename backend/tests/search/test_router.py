@@ -52,7 +52,7 @@ def test_kinds_of_questions_are_told_apart(text: str, kind: str) -> None:
     ],
 )
 def test_technical_terms_are_identifiers_and_acronyms_as_they_are_typed(question: str, terms: tuple[str, ...]) -> None:
-    assert ROUTER.analyze(question).technical_terms == terms
+    assert tuple(ROUTER.analyze(question).technical_terms) == terms
 
 
 def test_short_technical_queries_go_to_keyword() -> None:
