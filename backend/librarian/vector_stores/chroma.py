@@ -23,7 +23,6 @@ import shutil
 import sqlite3
 import struct
 import tempfile
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -103,10 +102,9 @@ def collection_name(name: str) -> str:
 class ChromaStore:
     """A `VectorStore` on disk below `path`. Any thread may call; calls wait for each other.
 
-    `distance` is Chroma's space (cosine, l2 or ip); whichever it is, cosines are returned. `M` (neighbours per node),
-    `construction_ef` and `distance` shape the graph: a collection made with others is dropped and begun anew.
-    `search_ef` is set at each opening. Raises `ValueError` on a distance that Chroma doesn't know and `Unavailable`
-    where the folder can't be used.
+    `distance` is Chroma's space (cosine, l2 or ip); whichever it is, cosines are returned. A collection that was made
+    with another distance, `M` (neighbours per node), `construction_ef` or `search_ef` is dropped and begun anew. Raises
+    `ValueError` on a distance that Chroma doesn't know and `Unavailable` where the folder can't be used.
     """
 
     name = "chroma"
@@ -131,9 +129,9 @@ class ChromaStore:
         self.dimension = dimension
         self.recreated = False  #: True once a collection was replaced by an empty one that has to be refilled
         self.dead = 0  #: deleted entries that still lie in the graph
-        self._distance: Distance = distance
-        self._search_ef = search_ef
-        self._hnsw = {"space": distance, "max_neighbors": M, "ef_construction": construction_ef}
+        self._hnsw = {
+            "space": distance, "max_neighbors": M, "ef_construction": construction_ef, "ef_search": search_ef
+        }  # fmt: skip
         self._lock = RLock()
         self._ids: Ids = np.empty(0, np.int64)  #: ascending
         self._names: dict[int, str] = {}  #: Chroma's id of each
@@ -266,7 +264,7 @@ class ChromaStore:
         )
         distances = np.asarray(answer["distances"][0], dtype=np.float32)
         # squared length of a difference of unit vectors: 2 − 2·cosine
-        cosines = 1 - distances / 2 if self._distance == "l2" else 1 - distances
+        cosines = 1 - distances / 2 if self._hnsw["space"] == "l2" else 1 - distances
         return _numbers(answer["ids"][0]), np.asarray(cosines, np.float32)
 
     def _compared(self, question: Vector, among: Ids) -> tuple[Ids, Vector]:
@@ -316,7 +314,8 @@ class ChromaStore:
             _check_graphs(self.path)
         client = chromadb.PersistentClient(str(self.path), settings=Settings(anonymized_telemetry=False))
         try:
-            self._client, self._collection = client, self._found(client)
+            self._client = client
+            self._collection = self._found()
             mark.touch()
             if self._collection.count():  # reads the graph's files, so that damage shows now
                 nearest = np.ones((1, self.dimension), np.float32)
@@ -332,24 +331,24 @@ class ChromaStore:
         finally:
             mark.unlink(missing_ok=True)
 
-    def _found(self, client: Any) -> Any:
+    def _found(self) -> Any:
         """The model's collection; an empty one where there is none, or one that was made otherwise.
 
         It has the name that is set, unless another collection has it, as one of the model before that still answers.
         """
-        noted = {found.name: found.metadata or {} for found in client.list_collections()}
+        noted = {found.name: found.metadata or {} for found in self._client.list_collections()}
         known = {"base": self.collection, "model": self._model}
         own = next((name for name, facts in noted.items() if known.items() <= facts.items()), "")
         rival = noted.get(self.collection) if own != self.collection else None
         if own and rival and "model" in rival:
-            held = client.get_collection(self.collection, embedding_function=None)
+            held = self._client.get_collection(self.collection, embedding_function=None)
             if not held.count():  # it answers no more
                 held.modify(name=collection_name(f"{self.collection}-{rival['model']}"))
                 rival = None
         name = self.collection if rival is None else collection_name(f"{self.collection}-{self._model}")
         if not own:
-            return self._made(client, name)
-        collection = client.get_collection(own, embedding_function=None)
+            return self._made(name)
+        collection = self._client.get_collection(own, embedding_function=None)
         if own != name:
             collection.modify(name=name)
         made_as = collection.metadata.get("fingerprint")
@@ -358,19 +357,11 @@ class ChromaStore:
             self._collection = collection
             self._start_over()
             return self._collection
-        if collection.configuration_json["hnsw"]["ef_search"] != self._search_ef:
-            with warnings.catch_warnings():
-                # Chroma deprecates collections without an embedding function, and still means to keep them
-                warnings.simplefilter("ignore", DeprecationWarning)
-                collection.modify(configuration={"hnsw": {"ef_search": self._search_ef}})
         return collection
 
-    def _made(self, client: Any, name: str) -> Any:
-        return client.create_collection(
-            name,
-            embedding_function=None,
-            metadata=self._metadata(0),
-            configuration={"hnsw": {**self._hnsw, "ef_search": self._search_ef}},
+    def _made(self, name: str) -> Any:
+        return self._client.create_collection(
+            name, embedding_function=None, metadata=self._metadata(0), configuration={"hnsw": self._hnsw}
         )
 
     def _metadata(self, dead: int) -> dict[str, str | int]:
@@ -386,17 +377,12 @@ class ChromaStore:
     def _start_over(self) -> None:
         """An empty collection in place of the one there is."""
         name = str(self._collection.name)
-        self._drop(self._client, name)
-        self._ids, self._names, self.dead, self.recreated = np.empty(0, np.int64), {}, 0, True
-        self._collection = self._made(self._client, name)
-
-    def _drop(self, client: Any, name: str) -> None:
-        """Delete a collection with the files of its graph, which Chroma leaves behind."""
-        collection = client.get_collection(name, embedding_function=None)
-        graphs = _asked(self.path, "SELECT id FROM segments WHERE collection = ?", str(collection.id))
-        client.delete_collection(name)
-        for (graph,) in graphs:
+        graphs = _asked(self.path, "SELECT id FROM segments WHERE collection = ?", str(self._collection.id))
+        self._client.delete_collection(name)
+        for (graph,) in graphs:  # which Chroma leaves behind
             shutil.rmtree(self.path / graph, ignore_errors=True)
+        self._ids, self._names, self.dead, self.recreated = np.empty(0, np.int64), {}, 0, True
+        self._collection = self._made(name)
 
     def _is_disk_full(self) -> bool:
         """Whether the database could not be written once more; errors of Chroma's compaction don't say so."""

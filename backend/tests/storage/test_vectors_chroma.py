@@ -263,21 +263,13 @@ def test_a_collection_that_was_built_otherwise_is_begun_anew(folder: Path) -> No
     store = ChromaStore(folder, "windows", 16)
     fill(store, 50)
     store.close()
-    for changed in (ChromaStore(folder, "windows", 16, M=32), ChromaStore(folder, "windows", 8, M=32)):
+    fill(other := ChromaStore(folder, "other", 16), 30)
+    other.close()
+    for dimension, further in ((16, {"M": 32}), (8, {"M": 32}), (8, {"search_ef": 300})):
+        changed = ChromaStore(folder, "windows", dimension, **further)
         assert changed.recreated
-        assert changed.count() == 0
+        assert names(folder) == {"windows": 0, "other": 30}
         changed.close()
-
-
-def test_another_search_width_keeps_the_collection(folder: Path) -> None:
-    store = ChromaStore(folder, "windows", 16)
-    fill(store, 50)
-    store.close()
-    again = ChromaStore(folder, "windows", 16, search_ef=300)
-    assert not again.recreated
-    assert again.count() == 50
-    assert again._collection.configuration_json["hnsw"]["ef_search"] == 300
-    again.close()
 
 
 def test_two_collections_share_a_folder(store: ChromaStore, folder: Path) -> None:
