@@ -22,9 +22,8 @@ __all__ = ["Catalog", "CatalogReader", "Columns", "EmbeddingCache", "KeywordInde
 class KeywordIndex(Protocol):
     """Postings: which chunks hold which terms."""
 
-    @property
-    def damage(self) -> str:
-        """Why its files can't be read, where that was met since it was opened; opening it anew empties it."""
+    #: Why its files can't be read, where that was met since it was opened; opening it anew empties it.
+    damage: str = ""
 
     def put(self, items: Iterable[tuple[int, int, Document, KeywordEntry]]) -> None:
         """(chunk id, document id, its document, its entry); visible after `commit`. Adds: what an id held before must
@@ -49,6 +48,7 @@ class KeywordIndex(Protocol):
     def body_scores(self, query: AnalyzedQuery, selection: Selection, limit: int) -> tuple[Ids, Scores]:
         """The best chunks by the text alone, by rising id, with their scores on the same scale; none where the index
         doesn't score fields by themselves."""
+        return np.empty(0, dtype=np.int64), np.empty(0)
 
     def features(self, query: AnalyzedQuery, chunk_ids: Ids, names: Collection[str] = FEATURES) -> dict[str, Vector]:
         """Scores of given chunks, for a ranker: each of `names` → array in the order of `chunk_ids`. `bm25` is what
@@ -71,6 +71,7 @@ class KeywordIndex(Protocol):
 
     def dead(self) -> int:
         """How many deleted entries the scores still count."""
+        return 0
 
     def entry_counts(self) -> dict[int, int]:
         """Document id → how many entries it has, for reconciling."""

@@ -20,11 +20,11 @@ from threading import RLock
 from typing import Any, get_args
 
 import numpy as np
-import numpy.typing as npt
 import tantivy
 
 from ..errors import Damaged, Unavailable
 from ..models import FEATURES, AnalyzedQuery, Document, Ids, KeywordEntry, Kind, Ranking, Selection, Vector
+from .base import KeywordIndex, Scores
 from .keyword_schema import (
     FIELDS,
     FORMAT,
@@ -45,8 +45,6 @@ from .keyword_schema import (
 
 log = logging.getLogger(__name__)
 
-Scores = npt.NDArray[np.float64]
-
 _NO_IDS, _NO_SCORES = np.empty(0, dtype=np.int64), np.empty(0)
 
 K1 = 1.2  #: tantivy's; it can't be set
@@ -66,7 +64,7 @@ def idf(containing: int, entries: int) -> float:
     return math.log(1 + (entries - containing + 0.5) / (containing + 0.5))
 
 
-class TantivyIndex:
+class TantivyIndex(KeywordIndex):
     """A `KeywordIndex` in a folder, or in memory where `path` is None.
 
     `identity` names the catalog that this is a projection of: an index made for another one is emptied when opened.
@@ -91,7 +89,6 @@ class TantivyIndex:
         self._lock = RLock()
         self._writer: Any = None
         self._closed = False
-        self.damage = ""  #: why its files can't be read, where a search has failed
         self._reached: tuple[Any, AnalyzedQuery, float] | None = None
         self._frequency: tuple[Any, Callable[[str, str], int]] = (None, lambda field, term: 0)
         try:
@@ -294,7 +291,6 @@ class TantivyIndex:
             return int(searcher.num_docs)
 
     def dead(self) -> int:
-        """How many deleted entries its frequencies still count, until a merge drops them."""
         with self._reading() as searcher:
             return _entries(searcher) - int(searcher.num_docs)
 

@@ -16,10 +16,10 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import SetupError, Unavailable
 from ...models import FEATURES, AnalyzedQuery, Document, Ids, KeywordEntry, Ranking, Selection, Vector
+from ..base import KeywordIndex
 from ..keyword_schema import FieldWeights
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def use_language(connection: Connection[Any], text_search: str) -> None:
     _set_meta(connection, "text_search", text_search)
 
 
-class PostgresKeywordIndex:
+class PostgresKeywordIndex(KeywordIndex):
     """A `KeywordIndex` in the table `entries`.
 
     `identity` names the catalog that this belongs to: an index made for another one is emptied when opened. `note` is
@@ -101,7 +101,6 @@ class PostgresKeywordIndex:
     """
 
     def __init__(self, database: Database, *, identity: str = "", note: str = "") -> None:
-        self.damage = ""  # PostgreSQL reports damage itself, as an error of the query
         self._note = note
         self._database = database.join()
         self._language = database.text_search
@@ -168,12 +167,6 @@ class PostgresKeywordIndex:
             self._database.close()
 
     # -- searching -------------------------------------------------------------------------------------------------
-
-    def body_scores(
-        self, query: AnalyzedQuery, selection: Selection, limit: int
-    ) -> tuple[Ids, npt.NDArray[np.float64]]:
-        """None: its rankings are joined by rank."""
-        return np.empty(0, dtype=np.int64), np.empty(0)
 
     def search(self, query: AnalyzedQuery, selection: Selection, limit: int) -> Ranking:
         """Best chunks by score, ties by id; the score is in 0–1 and given as both `raw` and `scores`."""
@@ -253,10 +246,6 @@ class PostgresKeywordIndex:
 
     def count(self) -> int:
         return int(self._rows("SELECT count(*) FROM entries")[0][0])
-
-    def dead(self) -> int:
-        """0: `ts_rank` reads no frequencies."""
-        return 0
 
     def entry_counts(self) -> dict[int, int]:
         return dict(self._rows("SELECT doc_id, count(*) FROM entries GROUP BY doc_id"))
