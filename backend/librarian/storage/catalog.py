@@ -258,10 +258,10 @@ class Catalog:
             )
             _counted(session, "marks", 1)
 
-    def windows(self, model: str, among: Sequence[int] | None = None) -> list[tuple[int, str]]:
-        """(window id, window hash) of every embedded chunk, or of those `among` these, ascending."""
+    def windows(self, model: str) -> list[tuple[int, str]]:
+        """(window id, window hash) of every embedded chunk, ascending."""
         with self.read() as reader:
-            return reader.windows(model, among)
+            return reader.windows(model)
 
     def forget(self, model: str) -> None:
         """Drop what is remembered of a model's windows: their chunks are pending again."""

@@ -175,12 +175,9 @@ class CatalogReader:
             found.append((stored, embedding_prefix(titled, stored.chunk.heading_path)))
         return found
 
-    def windows(self, model: str, among: Sequence[int] | None = None) -> list[tuple[int, str]]:
-        """(window id, window hash) of every embedded chunk, or of those `among` these, ascending."""
-        chosen, given = ("", ()) if among is None else ("AND chunk_id AMONG ?", (list(map(int, among)),))
-        rows = self._rows(
-            f"SELECT chunk_id, hashes FROM windows WHERE model_id = {_MODEL} {chosen} ORDER BY chunk_id", model, *given
-        )
+    def windows(self, model: str) -> list[tuple[int, str]]:
+        """(window id, window hash) of every embedded chunk, ascending."""
+        rows = self._rows(f"SELECT chunk_id, hashes FROM windows WHERE model_id = {_MODEL} ORDER BY chunk_id", model)
         return [
             (number, digest)
             for chunk_id, hashes in rows

@@ -64,7 +64,12 @@ class VectorSync:
             ]
             if model not in self.models:
                 self.models.append(model)
-            self._upsert(model, rows, vectors, payloads)
+            if rows:
+                ids = np.array([number for number, _ in rows], dtype=np.int64)
+                matrix = np.stack([np.asarray(vectors[digest], dtype=np.float32) for _, digest in rows])
+                given = [payloads[number // WINDOWS_PER_CHUNK] for number, _ in rows]
+                for store in self._stores_for(model):
+                    store.upsert(ids, matrix, given)
             self._fault("store upsert")
             self._catalog.mark_embedded(model, alive)
             self._fault("mark")
@@ -81,18 +86,6 @@ class VectorSync:
                 for store in (store for model in self.models for store in self._stores_for(model)):
                     store.delete(numbers)
         self._fault("stores delete")
-
-    def relabel(self, chunk_ids: Sequence[int]) -> None:
-        """Store chunks whose document moved again: what stores say of them has changed."""
-        with self._lock:
-            payloads = self._payloads(chunk_ids)
-            for model in self.models:
-                rows = self._catalog.windows(model, chunk_ids)
-                for start in range(0, len(rows), _BATCH):
-                    batch = rows[start : start + _BATCH]
-                    vectors = self._archive.get(model, [digest for _, digest in batch])
-                    known = [row for row in batch if row[1] in vectors and _chunk(row[0]) in payloads]
-                    self._upsert(model, known, vectors, payloads)
 
     def examine(self, model: str) -> list[str]:
         """What stores lack or hold too much, in sentences; empty where all is well. Changes nothing."""
@@ -198,20 +191,6 @@ class VectorSync:
             documents = reader.documents(sorted({chunk.doc_id for chunk in chunks.values()}))
         return {number: payload(documents[one.doc_id].document, one.chunk) for number, one in chunks.items()}
 
-    def _upsert(
-        self,
-        model: str,
-        rows: Sequence[tuple[int, str]],
-        vectors: Mapping[str, Vector],
-        payloads: Mapping[int, Payload],
-    ) -> None:
-        if not rows:
-            return
-        ids = np.array([number for number, _ in rows], dtype=np.int64)
-        matrix = np.stack([np.asarray(vectors[digest], dtype=np.float32) for _, digest in rows])
-        for store in self._stores_for(model):
-            store.upsert(ids, matrix, [payloads[_chunk(number)] for number, _ in rows])
-
 
 def payload(document: Document, chunk: Chunk) -> Payload:
     """What stores may keep with a vector: what filters name (`FILTERED`), and what tells other programs what it is."""
@@ -227,10 +206,6 @@ def payload(document: Document, chunk: Chunk) -> Payload:
         "lines": f"{chunk.line_start}-{chunk.line_end}",
         "text": chunk.text,
     }
-
-
-def _chunk(number: int) -> int:
-    return number // WINDOWS_PER_CHUNK
 
 
 def _differences(expected: Mapping[int, str], held: Ids) -> tuple[Ids, Ids]:
