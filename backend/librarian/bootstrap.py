@@ -18,7 +18,7 @@ from . import __version__
 from .crawling.sites import Sites
 from .documents.dependencies import Dependencies
 from .embeddings.base import Embedder, LazyModel, Reranker
-from .embeddings.cross_encoder import full_name, load_reranker
+from .embeddings.cross_encoder import CachedReranker, full_name, load_reranker
 from .embeddings.loading import AnsweringModel, CachedEmbedder, EmbedderSpec, Provider, QueryVectors, wrong_dimension
 from .embeddings.model_files import ModelStore
 from .embeddings.model_table import dimension_of, spec_of, state_of
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
 
 QUERY_BATCH = 8  #: the session that answers never sees more: onnxruntime keeps the memory of its largest batch
 MAX_QUERY_EMBEDDINGS = 10_000
+MAX_RERANK_SCORES = 50_000
 SUMMARY_S = 30.0  #: a language model on this machine reads a page for several seconds
 
 # -- reading ---------------------------------------------------------------------------------------------------------
@@ -206,12 +207,13 @@ def reranker_of(settings: Settings) -> LazyModel[Reranker] | None:
                 f"The cross-encoder {search.reranker_model} isn't on this machine.",
                 hint=f"Fetch it with `librarian models fetch {search.reranker_model}`.",
             )
-        return load_reranker(
+        model = load_reranker(
             search.reranker_model,
             threads=settings.embeddings.threads,
             max_length=search.reranker_max_length,
             backend=settings.embeddings.backend,
         )
+        return CachedReranker(model, MAX_RERANK_SCORES)
 
     return LazyModel(load)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ import numpy as np
 
 from ..errors import SetupError
 from ..models import Deadline
+from ..storage.database import LruCache
 from .base import Reranker
 from .loading import Backend, onnx_folder
 from .model_table import positions, read_json
@@ -93,3 +95,31 @@ def load_reranker(
 
         return TorchCrossEncoder(full_name(name), name, max_length=max_length)
     return OnnxCrossEncoder(home, name, threads=threads, max_length=max_length)
+
+
+Key = tuple[str, str, str]  #: model, question, hash of the passage
+
+
+class CachedReranker:
+    """A reranker whose scores are remembered by model, question and passage.
+
+    Passages not reached in time aren't remembered, so that a slow question gets further each time it is asked.
+    """
+
+    def __init__(self, reranker: Reranker, max_entries: int = 50_000) -> None:
+        self.name = reranker.name
+        self._reranker = reranker
+        self._scores: LruCache[Key, float] = LruCache(max_entries)
+
+    def score(self, query: str, texts: Sequence[str], deadline: Deadline) -> list[float | None]:
+        """A logit per passage, in order; only the unknown ones are read."""
+        keys = [(self.name, query, hashlib.sha256(text.encode()).hexdigest()) for text in texts]
+        scores = {key: self._scores.get(key) for key in keys}
+        unknown = {key: text for key, text in zip(keys, texts, strict=True) if scores[key] is None}
+        if unknown:
+            found = self._reranker.score(query, list(unknown.values()), deadline)
+            for key, score in zip(unknown, found, strict=True):
+                if score is not None:
+                    self._scores.put(key, score)
+                    scores[key] = score
+        return [scores[key] for key in keys]
