@@ -66,6 +66,15 @@ def chosen(on_disk: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def spellings(path: str) -> list[str]:
+    """What lies beside a path under the same name, however it is spelled, the path itself included."""
+    folder, name = os.path.split(path)
+    if not name.isascii():
+        with suppress(OSError):
+            return [os.path.join(folder, entry) for entry in os.listdir(folder) if name_of(entry) == name_of(name)]
+    return [path]
+
+
 class Paths:
     """Finds the path on disk of a file path below `root`. Reads folders only where a plain path isn't there."""
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from ..embeddings.base import Embedder
 from ..errors import SourceError
-from ..files.paths import Paths, name_of, spelling_of, state_of
+from ..files.paths import Paths, name_of, spelling_of, spellings, state_of
 from ..files.safe_open import is_unchanged
 from ..models import Failure, Included, IndexReport, Progress, ReadResult, SourceFile, time_left
 from ..parsing.base import Reader
@@ -218,9 +218,10 @@ class Refresh:
         return diff, known, looked_at
 
     def _places(self, paths: Iterable[str]) -> list[str]:
-        """The paths, and what their documents are on disk now: of two files of one name perhaps the other."""
+        """The paths, and what their documents are on disk now: of two files of one name the other, too."""
         found = dict.fromkeys(sorted(paths))
         found.update(dict.fromkeys(self._paths.on_disk(name_of(self._relative(path))) for path in list(found)))
+        found.update(dict.fromkeys(twin for path in list(found) for twin in spellings(path)))
         return list(found)
 
     def _relative(self, path: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
 
 from ..models import Block, Document, Excluded, Heading, Link, SourceFile
 from .document_builder import new_document
 from .encoding import decode
+from .line_scanner import Kind, LineScanner
 from .metadata import modified_of, summary_of, tags_of, title_of
 from .plain_text import plain
 from .spans import Intervals
@@ -76,8 +76,6 @@ _INLINE = re.compile(
 )
 _LONGEST_TARGET = 120  #: characters; more, left out, would part the passage that they stand in
 
-Kind = Literal["heading", "paragraph", "list", "table", "fence", "other"]
-
 
 class AsciiDocParser:
     """Titles, delimited blocks, lists and tables; attributes but the description, comments, includes and macros aren't
@@ -115,39 +113,19 @@ def blocks_of(text: str) -> list[Block]:
     return scanner.blocks
 
 
-class _Scanner:
+class _Scanner(LineScanner):
     """Finds blocks in the raw lines; offsets and words are those of the lines with attributes' values.
 
     So a value, which has no line breaks, cannot make a title or an item of a line.
     """
 
     def __init__(self, text: str) -> None:
-        self.blocks: list[Block] = []
-        self.headings: list[Heading] = []
-        self.excluded: list[Excluded] = []
+        super().__init__(text)
         self.values: dict[str, str] = {}
-        self._lines, self._shown = text.split("\n"), text.split("\n")
         self._left = len(text) + _MAX_GROWTH
-        self._starts = [0]
-        self._kind: Kind | None = None
-        self._first = self._last = 0
         self._delimiters: set[str] = set()  # that opened a block and haven't closed it
 
-    def scan(self) -> str:
-        """Go through the lines; returns the text with attributes' values."""
-        number = 0
-        while number < len(self._lines):
-            line = self._lines[number]
-            if not line.strip():
-                self._close()
-                number += 1
-            else:
-                number = self._line(number, line)
-        self._close()
-        return "\n".join(self._shown)
-
     def _line(self, number: int, line: str) -> int:
-        """Take the line `number` and what belongs to it; returns the next line to look at."""
         if COMMENT_BLOCK.match(line):
             return self._hidden(number, self._closing(number, line), "comment")
         if FENCE.match(line) or TABLE.match(line):
@@ -216,7 +194,7 @@ class _Scanner:
         if match := _TITLE.match(line):
             shown = _TITLE.match(self._shown[number])  # not where all that it says is an empty value
             return self._heading(len(match.group(1)), shown.group(2) if shown else "", number, number)
-        under = self._lines[number + 1] if number + 1 < len(self._lines) else ""
+        under = self._below(number)
         if (rule := underline(line, under)) and under.rstrip() not in self._delimiters:
             return self._heading("=-~^+".index(rule.group(1)) + 1, self._shown[number], number, number + 1)
         return 0
@@ -243,36 +221,12 @@ class _Scanner:
             self._shown[place] = self._resolved(self._lines[place], in_table=True)
         return self._add("table", number, last, self._end(number))
 
-    def _hidden(self, first: int, last: int, reason: str) -> int:
-        self._close()
-        self.excluded.append(Excluded(self._start(first), self._end(last), reason))
-        return self._add("other", first, last)
-
     def _pictured(self, number: int, first: int, last: int) -> int:
         """A line of which only what stands between two columns is seen."""
         self._close()
         start, end = self._start(number), self._end(number)
         self.excluded += [Excluded(start, start + first, "markup"), Excluded(start + last, end, "markup")]
         return self._add("paragraph", number, number)
-
-    def _close(self) -> None:
-        if self._kind is not None:
-            self._add(self._kind, self._first, self._last)
-        self._kind = None
-
-    def _add(self, kind: Kind, first: int, last: int, header_end: int | None = None) -> int:
-        """Add a block; returns the line behind it."""
-        self.blocks.append(Block(kind, self._start(first), self._end(last), header_end))
-        return last + 1
-
-    def _start(self, number: int) -> int:
-        """The offset of a line, above which all values are put in."""
-        while len(self._starts) <= number:
-            self._starts.append(self._starts[-1] + len(self._shown[len(self._starts) - 1]) + 1)
-        return self._starts[number]
-
-    def _end(self, number: int) -> int:
-        return self._start(number) + len(self._shown[number])
 
 
 def _excluded(text: str, scanner: _Scanner) -> list[Excluded]:

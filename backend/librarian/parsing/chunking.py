@@ -75,45 +75,33 @@ class Piece:
 
 
 def split_block(text: str, block: Block, target: int, ceiling: int, hard: int) -> Iterator[Piece]:
-    """Pieces of a block of about `target` estimated tokens, at most `ceiling`, and at most `hard` characters."""
-    patterns = _SPLITS.get(block.kind, _BY_LINE)
-    prose = block.kind in _PROSE
-    start = before = block.start
-    header_end = block.header_end if block.kind == "table" else None
+    """Pieces of a block of about `target` estimated tokens, at most `ceiling`, and at most `hard` characters.
+
+    A table's header doesn't stay alone where a row follows.
+    """
+    kind, start, before = block.kind, block.start, block.start
     while start < block.end:
-        header_size = max(0, header_end - start) if header_end is not None else 0
-        end = _end_of_piece(text, start, block.end, block.kind, patterns, target, ceiling, hard, header_size)
-        yield Piece(
-            start, end, estimate(text[start:end], block.kind), block.kind, prose and start > block.start, before
-        )
+        stretch, end = text[start : min(block.end, start + hard)], block.end
+        size = estimate(stretch, kind)
+        if size > ceiling or start + len(stretch) < end:
+            per_token = len(stretch) / size
+            most = max(1, min(len(stretch), int(ceiling * per_token)))
+            while most > 1 and estimate(stretch[:most], kind) > ceiling:
+                most = most * 9 // 10
+            header = max(start, block.header_end or 0) - start if kind == "table" else 0
+            first = header + 1 if stretch.find("\n", header + 1, most) >= 0 else 1
+            cut = _best_cut(stretch, kind, first, most, max(1, min(most, int(target * per_token))))
+            end = start + cut if cut else max(start + 1, whole_until(text, start + most))
+        goes_on = kind in _PROSE and start > block.start
+        yield Piece(start, end, estimate(text[start:end], kind), kind, goes_on, before)
         before, start = start, end
         while start < block.end and text[start] in " \n\t":
             start += 1
 
 
-def _end_of_piece(
-    text: str,
-    start: int,
-    end: int,
-    kind: str,
-    patterns: tuple[re.Pattern[str], ...],
-    target: int,
-    ceiling: int,
-    hard: int,
-    header_size: int,
-) -> int:
-    """Where the piece from `start` on ends; its header doesn't stay alone where a line follows."""
-    stretch = text[start : min(end, start + hard)]
-    size = estimate(stretch, kind)
-    per_token = len(stretch) / size
-    if size <= ceiling and start + len(stretch) >= end:
-        return end
-    most = max(1, min(len(stretch), int(ceiling * per_token)))
-    while most > 1 and estimate(stretch[:most], kind) > ceiling:
-        most = most * 9 // 10
-    wanted = max(1, min(most, int(target * per_token)))
-    first = header_size + 1 if stretch.find("\n", header_size + 1, most) >= 0 else 1
-    for pattern in patterns:
+def _best_cut(stretch: str, kind: str, first: int, most: int, wanted: int) -> int:
+    """Where a stretch is best cut between two offsets, near the one `wanted`; 0 where nowhere well."""
+    for pattern in _SPLITS.get(kind, _BY_LINE):
         best = 0
         for match in pattern.finditer(stretch, first, most):
             if match.end() > wanted and best >= wanted // 3:
@@ -122,23 +110,8 @@ def _end_of_piece(
             if best > wanted:
                 break
         if best >= wanted // 3 and best > 0:
-            return start + best
-    return max(start + 1, whole_until(text, start + most))
-
-
-def split_evenly(text: str, start: int, end: int, size: int, overlap: int) -> Iterator[Piece]:
-    """Pieces of `size` characters, split between words, each `overlap` characters before the last one ends."""
-    while start < end:
-        stop = min(end, start + size)
-        if stop < end:
-            for place in range(stop, max(start + size // 2, stop - 80), -1):
-                if text[place].isspace():
-                    stop = place
-                    break
-        yield Piece(start, stop, 0, "other")
-        if stop >= end:
-            return
-        start = max(stop - overlap, start + 1) if overlap < stop - start else stop
+            return best
+    return 0
 
 
 def overlap_start(text: str, start: int, floor: int, tokens: int) -> int:
@@ -210,9 +183,17 @@ class StructureChunker:
         return tuple(_Numberer(document).chunks(_trimmed(text, spans)))
 
     def _evenly(self, document: Document, size: int, overlap: int) -> Iterator[tuple[int, int, int]]:
+        """Pieces of `size` characters, split between words, each `overlap` characters before the last one ends."""
+        text = document.text
         for start, end in _included_spans(document):
-            for piece in split_evenly(document.text, start, end, size, overlap):
-                yield piece.start, piece.end, piece.start
+            while start < end:
+                stop = min(end, start + size)
+                near = range(stop, max(start + size // 2, stop - 80), -1) if stop < end else ()
+                stop = next((place for place in near if text[place].isspace()), stop)
+                yield start, stop, start
+                if stop >= end:
+                    break
+                start = max(stop - overlap, start + 1) if overlap < stop - start else stop
 
     def _by_structure(self, document: Document) -> Iterator[tuple[int, int, int]]:
         """(start, end, offset whose section the chunk belongs to)."""

@@ -5,20 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from dataclasses import replace
+from operator import itemgetter
 
-from ..models import NOT_INCLUDED, Block, Document, Frame
+from ..models import NOT_INCLUDED, Document, Frame
 from ..text.cross_references import SHORTCODE
-
-S = TypeVar("S", Block, Frame, "Lines")
-
-
-class Lines(NamedTuple):
-    """A run of lines, from the first character to the one behind the last."""
-
-    start: int
-    end: int
-
+from .spans import SourceSpan
 
 #: The line that opens a fence, perhaps in an item or a quote.
 _OPENING = re.compile(r"(?P<lead>[ \t>]*+(?:(?:[-*+]|\d+[.)])[ \t]++)?)(?P<marks>`{3,}|~{3,})[^\n]*")
@@ -30,49 +22,39 @@ class Containers:
     """The fences, tables, headings and hidden lines of one document, for any span of its text."""
 
     def __init__(self, document: Document) -> None:
-        self._frames = _InOrder(list(_frames(document)))
-        self._titles = _InOrder([block for block in document.blocks if block.kind == "heading"])
-        self._unseen = _InOrder(list(_unseen(document)))
+        self._frames = list(_frames(document))
+        self._framed = [(frame.start, frame.end) for frame in self._frames]
+        self._titles = [(block.start, block.end) for block in document.blocks if block.kind == "heading"]
+        self._unseen = list(_unseen(document))
 
     def around(self, start: int, end: int) -> tuple[Frame, ...]:
         """Those that have a part between two offsets, seen from the first."""
-        return tuple([_seen_from(frame, start) for frame in self._frames.touching(start, end)])
+        return tuple([_seen_from(self._frames[place], start) for place in _touching(self._framed, start, end)])
 
-    def titles(self, start: int, end: int) -> tuple[tuple[int, int], ...]:
+    def titles(self, start: int, end: int) -> tuple[SourceSpan, ...]:
         """Where headings stand between two offsets, seen from the first."""
-        return tuple([(title.start - start, title.end - start) for title in self._titles.touching(start, end)])
+        return _shifted(self._titles, start, end)
 
-    def unseen(self, start: int, end: int) -> tuple[tuple[int, int], ...]:
+    def unseen(self, start: int, end: int) -> tuple[SourceSpan, ...]:
         """Where lines that show nothing stand between two offsets, seen from the first."""
-        return tuple([(lines.start - start, lines.end - start) for lines in self._unseen.touching(start, end)])
+        return _shifted(self._unseen, start, end)
 
 
-class _InOrder(Generic[S]):
-    """Spans in order and without overlap."""
+def _touching(spans: Sequence[SourceSpan], start: int, end: int) -> range:
+    """The places of those that have a part between two offsets; they come in order and don't overlap."""
+    return range(bisect_right(spans, start, key=itemgetter(1)), bisect_left(spans, end, key=itemgetter(0)))
 
-    def __init__(self, spans: Sequence[S]) -> None:
-        self._spans: Sequence[S] = spans
-        self._starts, self._ends = [span.start for span in spans], [span.end for span in spans]
 
-    def touching(self, start: int, end: int) -> Sequence[S]:
-        """Those that have a part between two offsets."""
-        first, behind = bisect_right(self._ends, start), bisect_left(self._starts, end)
-        return self._spans[first:behind] if first < behind else ()
+def _shifted(spans: Sequence[SourceSpan], start: int, end: int) -> tuple[SourceSpan, ...]:
+    return tuple([(spans[place][0] - start, spans[place][1] - start) for place in _touching(spans, start, end)])
 
 
 def _seen_from(frame: Frame, start: int) -> Frame:
-    return Frame(
-        frame.kind,
-        frame.start - start,
-        frame.end - start,
-        frame.opening,
-        frame.opening_end - start,
-        frame.closing,
-        frame.closing_start - start,
-    )
+    offsets = {name: getattr(frame, name) - start for name in ("start", "end", "opening_end", "closing_start")}
+    return replace(frame, **offsets)
 
 
-def _unseen(document: Document) -> Iterator[Lines]:
+def _unseen(document: Document) -> Iterator[SourceSpan]:
     """The lines that are left out of a document: those of tags, of statements, of shortcodes; of the line that opens
     a directive, what stands before its title.
     """
@@ -88,13 +70,13 @@ def _unseen(document: Document) -> Iterator[Lines]:
             yield from _whole_lines(text, start, end)
         start, end = span.start, span.end
         if titled:
-            yield Lines(start, end)
+            yield start, end
             start = -1
     if start >= 0:
         yield from _whole_lines(text, start, end)
 
 
-def _whole_lines(text: str, start: int, end: int) -> Iterator[Lines]:
+def _whole_lines(text: str, start: int, end: int) -> Iterator[SourceSpan]:
     if blank_before(text, start, _MARGIN):
         first = text.rfind("\n", 0, start) + 1
     else:
@@ -103,7 +85,7 @@ def _whole_lines(text: str, start: int, end: int) -> Iterator[Lines]:
     if last is None:
         last = text.rfind("\n", start, end)
     if first < last:
-        yield Lines(first, last)
+        yield first, last
 
 
 def blank_before(text: str, end: int, blanks: str | None = None) -> bool:

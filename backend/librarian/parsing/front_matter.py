@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import itertools
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -17,8 +15,7 @@ _FENCE = re.compile(r"(---|\+\+\+)[ \t]*\n")
 _JSON_OPENING = re.compile(r'\{\s*"')
 _BLANK_LINE = re.compile(r"[ \t]*(?:\n[ \t]*(?:\n|\Z)|\Z)")
 _MAX_CHARACTERS = 100_000  #: front matter beyond this is text that happens to begin with a rule
-_MAX_DEPTH = 20
-_MAX_VALUES = 20_000  #: YAML's references can name the same list so often that a page of text becomes gigabytes
+_MAX_WRITTEN = 500_000  #: YAML's references can name the same list so often that a page of text becomes gigabytes
 _MAX_NESTED = 1_000
 _BRACKET = re.compile(r"[\[\]{}]")
 _NESTED_ITEMS = re.compile(r"(?:[-?:][ \t]+){500}")
@@ -119,14 +116,20 @@ def _json(text: str) -> FrontMatter:
 
 
 def _plain(values: object, end: int, note: str = "") -> FrontMatter:
+    """Values that JSON can hold; dates become ISO strings."""
     if not isinstance(values, dict):
         return FrontMatter()
-    count = itertools.count()
+    pieces: list[str] = []
+    length = 0
     try:
-        plain = {str(key): _plain_value(value, count) for key, value in values.items()}
-    except ValueError as error:
+        for piece in json.JSONEncoder(skipkeys=True, default=str).iterencode(values):
+            pieces.append(piece)
+            length += len(piece)
+            if length > _MAX_WRITTEN:
+                raise ValueError("it unfolds to too many values")
+        return FrontMatter(json.loads("".join(pieces), parse_constant=str), end, note)
+    except (ValueError, RecursionError) as error:
         return FrontMatter(end=end, note=f"front matter can't be read: {error}")
-    return FrontMatter(plain, end, note)
 
 
 def nested_too_deep(text: str) -> bool:
@@ -139,20 +142,3 @@ def nested_too_deep(text: str) -> bool:
         if depth > _MAX_NESTED:
             return True
     return False
-
-
-def _plain_value(value: object, count: Iterator[int], depth: int = 0) -> object:
-    """Values that JSON can hold; dates become ISO strings. Raises `ValueError` where there are too many."""
-    if next(count) > _MAX_VALUES or depth > _MAX_DEPTH:
-        raise ValueError("it unfolds to too many values")
-    if isinstance(value, dict):
-        return {str(key): _plain_value(inner, count, depth + 1) for key, inner in value.items()}
-    if isinstance(value, (list, tuple, set)):
-        return [_plain_value(inner, count, depth + 1) for inner in value]
-    if isinstance(value, (dt.datetime, dt.date, dt.time)):
-        return value.isoformat()
-    if isinstance(value, float):
-        return value if value == value and abs(value) != float("inf") else str(value)
-    if value is None or isinstance(value, (str, int, bool)):
-        return value
-    return str(value)

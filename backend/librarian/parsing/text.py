@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
-from typing import Literal
 
 from ..models import Block, Document, Excluded, Heading, Link, SourceFile
 from .document_builder import new_document
 from .encoding import decode
+from .line_scanner import Kind, LineScanner
 from .metadata import summary_of, title_of
 from .plain_text import plain
 from .spans import Intervals, in_order
@@ -41,44 +41,19 @@ _BRACKET = re.compile(r"(?<!\\)<")
 _JOINT = re.compile(r"\\ (?=`)|(?:(?<=[\w)\]>]`)|(?<=[\w)\]>]``))\\ ?(?=\w)")  #: joins words to code, and isn't seen
 _MAX_TITLE = 120  #: characters; a longer line above a rule is a table's header, but in reStructuredText
 
-Kind = Literal["paragraph", "list", "table", "fence", "quote", "other"]
 
-
-class TextScanner:
-    """Scans one text; `blocks`, `headings` and `excluded` hold the result after `scan`."""
+class TextScanner(LineScanner):
+    """Finds what a reader sees as titles, lists, tables and code."""
 
     def __init__(self, text: str, *, directives: bool) -> None:
-        self.blocks: list[Block] = []
-        self.headings: list[Heading] = []
-        self.excluded: list[Excluded] = []
+        super().__init__(text)
         self._directives = directives
-        self._lines = text.split("\n")
-        self._starts: list[int] = []
-        offset = 0
-        for line in self._lines:
-            self._starts.append(offset)
-            offset += len(line) + 1
         self._styles: list[tuple[str, bool]] = []
-        self._kind: Kind | None = None
-        self._first = self._last = 0  # lines of the open block
         self._literal_next = False  # the last paragraph ended with "::"
         self._margin = 0  # of that paragraph; what is indented deeper is literal
         self._note_indent: int | None = None  # of the open note, whose text becomes a quote
 
-    def scan(self) -> TextScanner:
-        number, lines = 0, self._lines
-        while number < len(lines):
-            line = lines[number]
-            if not line or line.isspace():
-                self._close()
-                number += 1
-            else:
-                number = self._line(number, line)
-        self._close()
-        return self
-
     def _line(self, number: int, line: str) -> int:
-        """Take the line `number` and what belongs to it; returns the next line to look at."""
         first = line[0]
         indented = first in " \t"
         if self._kind is None:
@@ -128,15 +103,12 @@ class TextScanner:
             if self._kind == "list" and self.blocks and self.blocks[-1].kind == "list" and self._joins_list():
                 self.blocks[-1] = Block("list", self.blocks[-1].start, self._end(self._last))
             else:
-                self.blocks.append(Block(self._kind, self._starts[self._first], self._end(self._last)))
+                self._add(self._kind, self._first, self._last)
         self._kind = None
 
     def _joins_list(self) -> bool:
         """Items parted by single blank lines are one list."""
         return self._first >= 2 and self.blocks[-1].end == self._end(self._first - 2)
-
-    def _end(self, number: int) -> int:
-        return self._starts[number] + len(self._lines[number])
 
     # -- titles ------------------------------------------------------------------------------------------------------
 
@@ -173,16 +145,14 @@ class TextScanner:
         if style not in self._styles:
             self._styles.append(style)
         level = min(6, self._styles.index(style) + 1)
-        start = self._starts[first]
         words = self._lines[title]
         if "`" not in words:  # a target stands in backticks; tags are none in a text
             words = _BRACKET.sub(r"\\<", words)
         elif self._directives:
             words = _JOINT.sub("", words)
-        self.headings.append(Heading(level, plain(words), first + 1, start))
-        self.blocks.append(Block("heading", start, self._end(last)))
+        self.headings.append(Heading(level, plain(words), first + 1, self._start(first)))
         self._literal_next = False
-        return last + 1
+        return self._add("heading", first, last)
 
     # -- indented and ruled matter -----------------------------------------------------------------------------------
 
@@ -192,23 +162,17 @@ class TextScanner:
         if _CODE_DIRECTIVE.match(line):
             return self._indented_block(number, number + 1)
         if _TARGET.match(line):
-            self.blocks.append(Block("other", self._starts[number], self._end(number)))
-            self.excluded.append(Excluded(self._starts[number], self._end(number), "markup"))
-            return number + 1
+            return self._hidden(number, number, "markup")
         if _LEADS.match(line):
             last = self._indented_end(number + 1, _indent(line), over_blanks=False)
-            self.blocks.append(Block("other", self._starts[number], self._end(last)))
-            self.excluded.append(Excluded(self._starts[number], self._end(last), "markup"))
-            return last + 1
+            return self._hidden(number, last, "markup")
         if _COMMENT.match(line):
             below = number + 1
             if line.strip() == ".." and not "".join(self._lines[below : below + 1]).strip():
                 last = number  # an empty comment ends what stands above it; what is indented below is a quote
             else:
                 last = self._indented_end(below, 0)
-            self.blocks.append(Block("other", self._starts[number], self._end(last)))
-            self.excluded.append(Excluded(self._starts[number], self._end(last), "comment"))
-            return last + 1
+            return self._hidden(number, last, "comment")
         return 0
 
     def _indented_block(self, first: int, body: int) -> int:
@@ -216,9 +180,8 @@ class TextScanner:
         margin = _indent(self._lines[first]) if body > first else min(self._margin, _indent(self._lines[body]) - 1)
         last = max(first, self._indented_end(body, margin))
         header = self._end(first) if body > first else None
-        self.blocks.append(Block("fence", self._starts[first], self._end(last), header))
         self._literal_next = False
-        return last + 1
+        return self._add("fence", first, last, header)
 
     def _indented_end(self, number: int, margin: int, *, over_blanks: bool = True) -> int:
         """The last line from `number` on that is indented by more than `margin`; the one before `number` if none."""
@@ -251,8 +214,7 @@ class TextScanner:
         last = number - 1
         if header == self._end(last):
             header = None
-        self.blocks.append(Block("table", self._starts[first], self._end(last), header))
-        return last + 1
+        return self._add("table", first, last, header)
 
 
 def _indent(line: str) -> int:
@@ -294,7 +256,8 @@ class TextParser:
         decoded = decode(data, source.file_path)
         text = decoded.text
         structured = source.file_path.lower().endswith((".rst", ".rst.txt")) or _is_structured(text)
-        scanner = TextScanner(text, directives=structured).scan()
+        scanner = TextScanner(text, directives=structured)
+        scanner.scan()
         excluded = _excluded(text, scanner) if structured else tuple(scanner.excluded)
         named = _named(text) if structured else {}
 

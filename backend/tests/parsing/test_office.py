@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import tracemalloc
 import zipfile
 
@@ -382,6 +383,21 @@ def test_a_bomb_or_an_old_format_is_refused(parse: Parse, extension: str) -> Non
     with pytest.raises(SourceError) as caught:
         parse(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), f"acme/auth/old{extension}")
     assert caught.value.reason == "encrypted"
+
+
+@pytest.mark.parametrize("extension", [".xlsx", ".xlsm", ".xlsb"])
+def test_a_part_that_holds_more_than_its_entry_promises_is_refused_and_costs_no_memory(
+    parse: Parse, extension: str
+) -> None:
+    data = bytearray(xlsx({"Main": " " * 9_000_000}))
+    struct.pack_into("<I", data, data.rindex(b"xl/worksheets/sheet1.xml") - 46 + 24, 100)  # in the archive's directory
+    tracemalloc.start()
+    with pytest.raises(SourceError) as caught:
+        parse(bytes(data), f"acme/auth/book{extension}")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert caught.value.reason == "corrupt"
+    assert peak < 5_000_000
 
 
 def test_parts_named_with_the_separator_of_windows_are_found(parse: Parse) -> None:

@@ -5,7 +5,9 @@ The pages are written by `makers.pdf`, word by word at known places.
 
 from __future__ import annotations
 
+import random
 import textwrap
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -230,6 +232,16 @@ def test_damage_is_refused_or_survived(parse: Parse) -> None:
         assert caught.value.reason in ("corrupt", "no_text")
     # A lost table of objects is found again.
     assert "indexer" in parse(data.replace(b"xref", b"xxxx"), NAME).text
+
+
+@pytest.mark.no_cover
+def test_a_page_crowded_with_words_is_laid_out_in_seconds() -> None:
+    chance = random.Random(1)
+    places = [(chance.uniform(0, 600), chance.uniform(0, 800)) for _ in range(40_000)]
+    begun = time.thread_time()
+    regions = in_reading_order([Word("word", x, y, x + 20, y + 9, 9.0) for x, y in places])
+    assert time.thread_time() - begun < 5
+    assert sum(len(line.words) for region in regions for line in region) == len(places)
 
 
 @settings(deadline=None, max_examples=40)

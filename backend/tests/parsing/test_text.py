@@ -195,7 +195,8 @@ def test_an_empty_comment_hides_nothing(parse: Parse) -> None:
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.text(alphabet="=-~.:+| \ta1*_\n", max_size=20), max_size=15).map("\n".join), st.booleans())
 def test_text_blocks_are_in_order_and_never_overlap(text: str, directives: bool) -> None:
-    scanner = TextScanner(text, directives=directives).scan()
+    scanner = TextScanner(text, directives=directives)
+    scanner.scan()
     reached = 0
     for block in scanner.blocks:
         assert reached <= block.start < block.end <= len(text)

@@ -184,6 +184,16 @@ def test_of_two_files_of_one_name_one_is_indexed_and_the_other_listed(library: L
     assert library.indexer.check() == []
 
 
+def test_the_composed_name_takes_the_place_of_the_other_which_is_listed_at_once(library: Library) -> None:
+    library.write(f"p/c/{DECOMPOSED}", "# Life\n\nA passage about axolotls.\n")
+    library.complete()
+    composed = library.write(f"p/c/{COMPOSED}", "# Life\n\nA passage about quetzals.\n")
+    library.indexer.refresh([str(composed)])
+    assert library.find("quetzals") == {f"p/c/{COMPOSED}"}
+    assert library.find("axolotls") == set()
+    assert failures(library) == {f"p/c/{DECOMPOSED}": "same_name"}
+
+
 def test_of_two_folders_of_one_name_one_is_indexed_and_the_other_listed(library: Library) -> None:
     library.write("p/Übersicht/a.md", "# Life\n\nA passage about quetzals.\n")
     library.complete()
