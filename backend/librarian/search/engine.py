@@ -55,10 +55,10 @@ from .ranking import Calibration, Ranked, answerability
 from .replies import replies_to
 from .retrievers import (
     WINDOW_CHARACTERS,
-    KeywordRetriever,
     QueryAdapter,
     VectorQuery,
     VectorRetriever,
+    by_words,
     keyword_stage,
     rerank,
     since,
@@ -238,7 +238,6 @@ class HybridSearchEngine:
     ) -> None:
         self._catalog = catalog
         self._lexical = lexical
-        self._keyword = KeywordRetriever(lexical, analyzer, options.depth)
         self._embedded = embedded
         threshold = options.similarity_threshold
         self._semantic = VectorRetriever(embedder, vectors, threshold=threshold)
@@ -351,8 +350,7 @@ class HybridSearchEngine:
                 if not last:
                     return None
                 context.degrade(OUTDATED)
-            limit, per_group = self._options.candidates, query.max_per_document
-            entries, more = pagination.deduplicate(found, columns, limit=limit, per_group=per_group)
+            entries, more = self.deduplicated(found, query, columns)
             relevance = partial(self._calibration.relevance, found.scale)
             best = relevance(found.sums[entries[0].place]) if entries else None
             missing = self._missing(context)
@@ -392,6 +390,7 @@ class HybridSearchEngine:
                 or (doubtful and answerable == "yes")
             ):
                 answerable = "unknown"
+            ids = np.array([found.chunk_ids[group[0].place] for group in shown], dtype=np.int64)
             reranking, seen = context.retrievers["rerank"], found.candidates
             outcome = SearchOutcome(
                 query=query,
@@ -418,7 +417,7 @@ class HybridSearchEngine:
                 not_mentioned_in=suggestions.within(query.filters) if missing.words else "",
                 calibrated=not provisional,
                 weak_hidden=groups - len(shown),
-                found=_documents(shown, found, columns),
+                found=tuple(np.unique(columns.doc_of(ids)).tolist()),
             )
             hits = self._packed(context, page, found, outcome) if query.packed else hits
             end = query.offset + len(hits)
@@ -758,7 +757,10 @@ class HybridSearchEngine:
     def _by_words(self, context: SearchContext) -> Ranking:
         try:
             further = context.rewrite.search_terms if context.rewrite is not None else ""
-            found = self._keyword.search(context.analyzed, further, context.selection, context.columns)
+            languages, depth = context.columns.languages(), self._options.depth
+            found, context.analyzed, form = by_words(
+                self._lexical, self._analyzer, context.analyzed, further, context.selection, languages, depth
+            )
         except Exception as error:
             # Whatever breaks inside the index must not cost the answer that the other retriever can give.
             damage = self._lexical.damage
@@ -767,9 +769,8 @@ class HybridSearchEngine:
             log.exception("the keyword retriever failed")
             context.degrade(f"keyword: {damage or error}")
             return Ranking("keyword", (), (), (), "failed", damage or str(error))
-        context.analyzed = found.query
-        context.forms += [found.form] if found.form is not None else []
-        return found.ranking
+        context.forms += [form] if form is not None else []
+        return found
 
     def _by_vectors(
         self,
@@ -858,9 +859,3 @@ def _nearest_part(context: SearchContext, found: Ranked, hit: Hit) -> tuple[int,
     size = context.vector.model.window_limit * WINDOW_CHARACTERS
     ordinal = semantic.windows[semantic.ids.index(chunk_id)]
     return (ordinal * size, (ordinal + 1) * size) if size else None
-
-
-def _documents(groups: Sequence[Sequence[pagination.PageEntry]], found: Ranked, columns: Columns) -> tuple[int, ...]:
-    """Ids of the documents that an answer's hits are from."""
-    ids = np.array([found.chunk_ids[group[0].place] for group in groups], dtype=np.int64)
-    return tuple(np.unique(columns.doc_of(ids)).tolist())

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Literal
 
-import numpy as np
-
 from ..models import Deadline, Filters, Query, ScorePart, StoredDocument
 from ..schemas import AnalyzeResponse, RetrieverRank, WhyNot
 from ..storage.base import Catalog, CatalogReader
@@ -56,7 +54,7 @@ class Analyst:
             if place := self._place(found, query, stored, reader):
                 return _shown(query, file_path, ranks, *place)
             if any(one.rank is not None for one in ranks):
-                return _dropped(found, stored, ranks, in_full_thread=self._in_full_thread(found, query, stored))
+                return _dropped(found, stored, ranks)
             outnumbered = self._holds_words(query, file_path, reader, deadline)
             unsaid = no_mention(self.engine.not_mentioned(query, reader), suggestions.within(query.filters))
             explanation = f"{unsaid} {_OUTNUMBERED if outnumbered else _FAR}".strip()
@@ -87,15 +85,6 @@ class Analyst:
         strong = len(pagination.grouped(entries[: self.engine.strong(ranked, entries)], ranked, columns, query))
         rank, path = min(found)
         return rank, path, rank > strong
-
-    def _in_full_thread(self, ranked: Ranked, query: Query, stored: StoredDocument) -> bool:
-        """Whether it is a mail of a thread of which others are shown, as many as may be."""
-        columns = self._catalog.columns()
-        entries, _ = self.engine.deduplicated(ranked, query, columns)
-        own = [one.chunk_id for one in ranked if one.doc_id == stored.doc_id]
-        shown = [ranked.chunk_ids[one.place] for one in entries]
-        mine, theirs = (columns.group_of(np.array(ids, dtype=np.int64)) for ids in (own, shown))
-        return stored.document.kind == "email" and bool(np.isin(mine, theirs).any())
 
     def _not_indexed(self, file_path: str, reader: CatalogReader) -> WhyNot:
         for failure in reader.failures():
@@ -156,12 +145,12 @@ def _shown(query: Query, file_path: str, ranks: list[RetrieverRank], rank: int, 
     return WhyNot(file_path=file_path, stage="below_cut", explanation=explanation, retrievers=ranks, rank=rank)
 
 
-def _dropped(ranked: Ranked, stored: StoredDocument, ranks: list[RetrieverRank], *, in_full_thread: bool) -> WhyNot:
+def _dropped(ranked: Ranked, stored: StoredDocument, ranks: list[RetrieverRank]) -> WhyNot:
     """Of a document that a retriever found and no page of the answer shows."""
     own = ((rank, one.why) for rank, one in enumerate(ranked, 1) if one.doc_id == stored.doc_id)
     rank, why = next(own, (None, ()))
-    if in_full_thread:
-        explanation = "It was found, but other mails of its thread fit better: max_per_thread=0 shows all."
+    if stored.document.kind == "email":
+        explanation = "It was found, but others fit better, maybe of its thread: max_per_thread=0 shows all of them."
     elif rank is None:
         explanation = f"It was found, but this mode drops it. {_NARROW}"
     else:

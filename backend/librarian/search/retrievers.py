@@ -202,50 +202,40 @@ QUOTING_SENTENCE, QUOTING_PARAGRAPH = 6, 12
 _QUOTES = re.compile(r'(?<!\S)-(?:"[^"]*"|“[^“”]*”)|["“”]')
 
 
-@dataclass(frozen=True, slots=True)
-class KeywordResult:
-    """The ranking, the query as it was searched, and its form where quotes were ignored."""
+def by_words(
+    lexical: KeywordIndex,
+    analyzer: StandardAnalyzer,
+    query: AnalyzedQuery,
+    further: str,
+    selection: Selection,
+    languages: Sequence[str],
+    depth: int,
+) -> tuple[Ranking, AnalyzedQuery, QueryForm | None]:
+    """At most `depth` chunks by BM25 for a query beside `further` terms, the query as it was searched, and its form
+    where quotes were ignored: in a paragraph, and in a sentence where they leave nothing.
 
-    ranking: Ranking
-    query: AnalyzedQuery
-    form: QueryForm | None = None
+    The status is `skipped` where it holds no word to search for. Stop words are searched where there is nothing else:
+    in pages of another language they may be words.
+    """
 
-
-class KeywordRetriever:
-    """Chunks by BM25, at most `depth`."""
-
-    def __init__(self, lexical: KeywordIndex, analyzer: StandardAnalyzer, depth: int) -> None:
-        self._lexical = lexical
-        self._analyzer = analyzer
-        self._depth = depth
-
-    def rank(self, query: AnalyzedQuery, selection: Selection) -> Ranking:
-        """Chunks with the query's words. The status is `skipped` where it holds no word to search for.
-
-        Stop words are searched where there is nothing else: in pages of another language they may be words.
-        """
+    def rank(asked: AnalyzedQuery) -> Ranking:
         started = time.perf_counter()
-        if not (query.terms or query.identifiers or query.phrases):
+        if not (asked.terms or asked.identifiers or asked.phrases):
             return Ranking("keyword", (), (), (), "skipped", "no word to look for")
-        found = self._lexical.search(query, selection, self._depth)
-        if query.common and not found.ids:
+        found = lexical.search(asked, selection, depth)
+        if asked.common and not found.ids:
             return Ranking("keyword", (), (), (), "skipped", "only words that every text holds", since(started))
-        return replace(found, ms=since(started), more=len(found.ids) >= self._depth)
+        return replace(found, ms=since(started), more=len(found.ids) >= depth)
 
-    def search(self, query: AnalyzedQuery, further: str, selection: Selection, columns: Columns) -> KeywordResult:
-        """The same, beside `further` terms. Quotes are ignored in a paragraph, and in a sentence where they leave
-        nothing."""
-        form = None
-        found = self.rank(query, selection)
-        if query.phrases and len(query.terms) >= (QUOTING_PARAGRAPH if found.ids else QUOTING_SENTENCE):
-            text = _QUOTES.sub(lambda match: match.group() if match.group()[0] == "-" else "", query.text)
-            form, query = QueryForm(text, "", QUOTES), replace(query, phrases=())
-            found = self.rank(query, selection)
-        if further:
-            text = form.search_terms if form is not None else query.text
-            expanded = self._analyzer.query(f"{text} {further}", columns.languages())
-            found = _better_of(found, self.rank(expanded, selection))
-        return KeywordResult(found, query, form)
+    form, found = None, rank(query)
+    if query.phrases and len(query.terms) >= (QUOTING_PARAGRAPH if found.ids else QUOTING_SENTENCE):
+        text = _QUOTES.sub(lambda match: match.group() if match.group()[0] == "-" else "", query.text)
+        form, query = QueryForm(text, "", QUOTES), replace(query, phrases=())
+        found = rank(query)
+    if further:
+        text = form.search_terms if form is not None else query.text
+        found = _better_of(found, rank(analyzer.query(f"{text} {further}", languages)))
+    return found, query, form
 
 
 def _better_of(own: Ranking, expanded: Ranking) -> Ranking:
@@ -322,8 +312,10 @@ class VectorQuery:
     def rank(self, source: str, selection: Selection, limit: int) -> Ranking:
         """The best chunks above the threshold. Raises `Unavailable`."""
         started = time.perf_counter()
-        windows, cosines = self.store.search(self.vector, limit * WINDOWS_READ, selection)
-        chunks, best, nearest = _by_chunk(windows, cosines)
+        windows, cosines = map(np.asarray, self.store.search(self.vector, limit * WINDOWS_READ, selection))
+        # best first: the first window of a chunk is its best
+        chunks, places = np.unique(windows // WINDOWS_PER_CHUNK, return_index=True)
+        best, nearest = cosines[places].astype(np.float64), windows[places] % WINDOWS_PER_CHUNK
         near = np.count_nonzero(best > self.threshold)
         first = np.lexsort((chunks, -best))[:near][:limit]
         more = near > limit or (near == len(chunks) and len(windows) >= limit * WINDOWS_READ)
@@ -358,14 +350,6 @@ class VectorQuery:
             windows, cosines = self.store.search(vector, limit, columns.only(chunk_ids))
         np.fmax.at(best, np.searchsorted(chunk_ids, windows // WINDOWS_PER_CHUNK), cosines)
         return np.where(best > self.threshold, best, 0.0 * best)
-
-
-def _by_chunk(windows: Ids, cosines: Vector) -> tuple[Ids, Floats, Ids]:
-    """Chunks by rising id with the cosines and ordinals of their best windows. Windows come best first, so the first of
-    a chunk is its best."""
-    windows = np.asarray(windows)
-    chunks, first = np.unique(windows // WINDOWS_PER_CHUNK, return_index=True)
-    return chunks, np.asarray(cosines)[first].astype(np.float64), windows[first] % WINDOWS_PER_CHUNK
 
 
 def since(started: float) -> float:

@@ -30,8 +30,6 @@ _SENTENCE_END = re.compile(
     rf"|(?<=[{ENDS_ALONE}])[」』）】”’]*)"
 )
 _ADORNMENT = re.compile(r"[ \t>]*([^\w\s])\1*[ \t]*$")
-_MARGINS = frozenset(" \t>")
-_MARGIN = re.compile(r"[ \t>]*")
 #: Begins a list's item, a row, a directive, a definition or a dated entry: never the next line of a sentence.
 _ITEM = re.compile(r"[-*+•‣–—]\s|\(?(?:\d{1,3}|[a-zA-Z])[.)]\s")
 _APART = re.compile(rf"{_ITEM.pattern}|[#|:=~^@%$&]|\.\.|>>>|\[[^\]\n]+\]:|[\w-]+:\s|\d+[-/:.]\d+[-/:.]\d")
@@ -130,8 +128,7 @@ def _add(found: list[Span], text: str, first: _Line, last: _Line, *, heading: bo
 def _goes_on(text: str, line: _Line, following: _Line, full: int) -> bool:
     """Whether a line ends where it does only because it was full."""
     (start, end, _), (below, last, _) = line, following
-    margin = _margin(text, start, end) if text[start] in _MARGINS else ""
-    own = _margin(text, below, last) if text[below] in _MARGINS else ""
+    margin, own = _margin(text[start:end]), _margin(text[below:last])
     begins = below + len(own)
     word = text.find(" ", begins, last)
     if end - start + 1 + (last if word < 0 else word) - begins <= full or text.endswith("  ", start, end):
@@ -143,10 +140,9 @@ def _goes_on(text: str, line: _Line, following: _Line, full: int) -> bool:
     return not _APART.match(text, begins, last)
 
 
-def _margin(text: str, start: int, end: int) -> str:
+def _margin(line: str) -> str:
     """The blanks and marks of quotes before a line's text."""
-    match = _MARGIN.match(text, start, end)
-    return match.group() if match else ""
+    return line[: len(line) - len(line.lstrip(" \t>"))]
 
 
 CUT = "…"  #: marks what is left out of a sentence, a fence or a table
