@@ -178,11 +178,6 @@ class Librarian:
             self._started = False
             raise
 
-    def reload(self) -> None:
-        """Scan the whole folder again soon, and retry what failed to load."""
-        self._forget_failures()
-        self._parts.indexing.rescan()
-
     def wait_until_ready(self, timeout_s: float | None = None) -> bool:
         """Block until nothing is left to read, to embed or to learn; False where the time ran out first."""
         until = None if timeout_s is None else time.monotonic() + timeout_s

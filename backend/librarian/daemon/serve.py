@@ -22,10 +22,9 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import uvloop
 
@@ -36,7 +35,7 @@ from ..files.lock import DAEMON, FolderLock
 from ..files.writing import private_umask
 from ..indexing.malloc import keep_small
 from ..schemas import ResultLimits
-from ..settings import SETTINGS, Settings, revealed
+from ..settings import Settings, revealed
 from . import address as addresses
 from . import logging_setup
 from .address import Address, bind
@@ -199,7 +198,7 @@ def _serve(settings: Settings, *, http: bool, out: TextIO | None, as_json: bool)
                         raise SetupError(f"{index.parent} was moved or removed.", hint="Start again where it is.")
                     if (lock := _lock(index, take=http)) is None:
                         return 0
-                    logging_setup.configure(process.settings)  # the log lay in the folder, too
+                logging_setup.configure(process.settings)
                 process = _Process(process.settings, listener, out, lock, origin, as_json=as_json, trusted_s=TRUSTED_S)
         finally:
             process.ended()
@@ -237,7 +236,7 @@ class _Process:
         as_json: bool = False,
         trusted_s: float = 0.0,
     ) -> None:
-        self.settings = self._begun = settings
+        self.settings = settings
         self.again = False  #: whether it ends so that the library is opened anew
         self._trusted_s = trusted_s
         self._handle = LibraryHandle(settings.index.path)
@@ -247,7 +246,6 @@ class _Process:
         self._stop = asyncio.Event()
         self._fingerprint = origin
         self._failure: Exception | None = None
-        self._app: Any = None
         self._last: threading.Timer | None = None
 
     async def run(self) -> None:
@@ -280,7 +278,7 @@ class _Process:
 
             import_module("librarian.daemon.server")
         settings = self.settings
-        self._app = app = build_app(
+        return build_app(
             self._handle,
             token=revealed(settings.security.token),
             hosts=(settings.mcp.host, *settings.security.allowed_hosts),
@@ -292,8 +290,6 @@ class _Process:
             limits=self._limits,
             mcp_server=mcp_server,
         )
-        app.middleware_stack = app.build_middleware_stack()  # made by the first request otherwise; `reload` needs it
-        return app
 
     async def _open(self, mcp_server: LazyMcpServer) -> None:
         """Open the library and let it begin its work; where that fails, tell those who wait and stop."""
@@ -362,11 +358,19 @@ class _Process:
                 return
 
     def _reload(self) -> None:
-        app = self._app if self._listener is not None else None
-        self.settings = reload(self.settings, app, begun=self._begun)
-        logger.info("Looking at everything again (SIGHUP)")
-        if self._handle.library is not None:
-            self._handle.library.reload()
+        """Open the library anew with the settings of now (SIGHUP). Wrong ones change nothing, and the log says why."""
+        try:
+            now = self.settings.again()
+            if self._listener is not None:
+                now.require_safe_bind()
+            if now.index.path != self.settings.index.path:
+                raise SetupError("index.path has changed.", hint="Start again with it.")
+        except SetupError as error:
+            logger.error("The settings stay as they were: %s", error)
+            return
+        logger.info("The library is opened anew (SIGHUP)")
+        self.settings, self.again = now, True
+        self._stop.set()
 
     def _busy(self) -> bool:
         library = self._handle.library
@@ -449,47 +453,6 @@ class _Process:
         finally:
             server.should_exit = True
             await serving
-
-
-AT_ONCE: Final = frozenset(
-    ("logging.level", "logging.file", "logging.json", "security.token", "security.allowed_hosts", "security.rate_limit")
-)
-"""Settings that take effect without a restart; each new request goes by them, open streams stay."""
-
-
-def reload(settings: Settings, app: Any | None, *, begun: Settings) -> Settings:
-    """Read the settings again and put into force what can be; returns those to compare with next time.
-
-    Wrong settings change nothing: the server goes on with what it has, and the log says why. `app` is the web
-    application, None where only the socket is served. What waits for a restart differs from those that the server
-    has `begun` with: it is reported each time, until it is taken back.
-    """
-    try:
-        now = settings.again()
-        if app is not None:
-            now.require_safe_bind()
-        changed = {key for key in SETTINGS if settings.value(key) != now.value(key)}
-        waiting = {key for key in SETTINGS if begun.value(key) != now.value(key)} - AT_ONCE
-        logging_setup.configure(now)
-    except SetupError as error:
-        logger.error("The settings stay as they were: %s", error)
-        return settings
-    if app is not None and changed & AT_ONCE:
-        security = now.security
-        app.state.rules = replace(
-            app.state.rules,
-            token=revealed(security.token),
-            hosts=(begun.mcp.host, *security.allowed_hosts),
-            rate_limit=security.rate_limit or None,
-        )
-        app.state.guard.follow(app.state.rules)
-    if taken := sorted(changed & AT_ONCE):
-        logger.info("Taken over from the settings: %s", ", ".join(taken))
-    if waiting:
-        logger.warning("Changed, and in force after a restart: %s", ", ".join(sorted(waiting)))
-    elif changed - AT_ONCE:
-        logger.info("Taken back, no restart is needed: %s", ", ".join(sorted(changed - AT_ONCE)))
-    return now
 
 
 @contextlib.contextmanager

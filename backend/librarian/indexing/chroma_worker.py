@@ -6,9 +6,7 @@ An open ChromaDB collection is large, and is only written to while passages are 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
@@ -20,13 +18,7 @@ from .workers import WorkerPool
 CALL_S = 600.0  #: a call that takes longer has hung: the child is ended
 IDLE_S = 30.0  #: the child ends when nothing was asked of it for so long
 
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call of a store's method."""
-
-    method: str
-    arguments: tuple[object, ...]
+Call = tuple[Any, ...]  #: a method's name and its arguments
 
 
 class StoreHands:
@@ -37,8 +29,9 @@ class StoreHands:
 
     def __call__(self, call: Call) -> Any:
         """Do one call; a store that can be rebuilt is, once enough of it is dead."""
-        answer = getattr(self._store, call.method)(*call.arguments)
-        if call.method in ("upsert", "delete") and getattr(self._store, "needs_rebuild", False):
+        method, *arguments = call
+        answer = getattr(self._store, method)(*arguments)
+        if method in ("upsert", "delete") and getattr(self._store, "needs_rebuild", False):
             cast(Any, self._store).rebuild()
         return answer
 
@@ -50,51 +43,32 @@ class StoreHands:
 class ChildStore:
     """A `VectorStore` behind a pipe. `make` builds the real one and must be importable from a module's top level."""
 
-    def __init__(self, name: str, make: Callable[[], VectorStore], *, idle_s: float = IDLE_S, nice: int = 5) -> None:
+    def __init__(self, name: str, make: Callable[[], VectorStore]) -> None:
         self.name = name
         self._make = partial(StoreHands, make)
-        self._idle_s = idle_s
-        self._nice = nice
         self._lock = threading.Lock()
         self._pool: WorkerPool[Call, Any] | None = None
-        self._used = 0.0
         self._timer: threading.Timer | None = None
 
-    def _call(self, method: str, *arguments: object) -> Any:
+    def _call(self, *call: object) -> Any:
         with self._lock:
-            if self._pool is None:
-                self._pool = WorkerPool(self._make, 1, timeout_s=CALL_S, nice=self._nice)
+            if self._timer is not None:
+                self._timer.cancel()
+            self._pool = self._pool or WorkerPool(self._make, 1, timeout_s=CALL_S, nice=5)
             try:
-                answer = next(iter(self._pool.map([Call(method, arguments)])))[1]
+                ((_, answer),) = self._pool.map([call])
             except LibrarianError:
                 raise
             except Exception as error:
                 raise Unavailable(f"The vector store {self.name} can't be opened: {error}.") from error
-            self._used = time.monotonic()
-            self._end_later(self._idle_s)
+            self._timer = threading.Timer(IDLE_S, self.close)
+            self._timer.daemon = True
+            self._timer.start()
         if isinstance(answer, LibrarianError):
             raise answer
         if isinstance(answer, BaseException):
             raise Unavailable(f"The vector store {self.name} failed: {answer}.") from answer
         return answer
-
-    def _end_later(self, after_s: float) -> None:
-        if self._timer is None:
-            self._timer = threading.Timer(after_s, self._end_if_idle)
-            self._timer.daemon = True
-            self._timer.start()
-
-    def _end_if_idle(self) -> None:
-        with self._lock:
-            self._timer = None
-            left = self._used + self._idle_s - time.monotonic()
-            if self._pool is None:
-                return
-            if left > 0:
-                self._end_later(left)
-                return
-            pool, self._pool = self._pool, None
-            pool.close()
 
     def upsert(self, ids: Ids, vectors: Vectors, payloads: Sequence[Mapping[str, object]] | None = None) -> None:
         self._call("upsert", ids, vectors, payloads)
@@ -117,9 +91,8 @@ class ChildStore:
     def close(self) -> None:
         """End the child. The store can be used again: a new child is started then."""
         with self._lock:
-            timer, self._timer = self._timer, None
             pool, self._pool = self._pool, None
-        if timer is not None:
-            timer.cancel()
+            if self._timer is not None:
+                self._timer.cancel()
         if pool is not None:
             pool.close()

@@ -38,7 +38,6 @@ _ROOT_RETRY_S = 30.0  # how often a missing root is looked for
 _TEXT_RETRY_S = (1.0, 30.0)  # text work that failed is tried again after the first, doubling up to the second
 _GIVE_WAY_S = 1.0  # that a part of the embedding waits at most for questions that are being answered
 _MOST_WANTED = 100  # documents whose passages are embedded first
-_BACK_AFTER = 4  # while files are missing but some came back: times as long as the last full scan, until the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +140,6 @@ class Indexer:
         self._counts = Counter[str]()  # what refreshes found since `take_counts`
         self._threads: tuple[threading.Thread, ...] = ()
         self._inbox = frozenset[str]()
-        self._scan_took_s = 0.0  # the last full scan
         self._scan_at = 0.0  # when everything is scanned next, by the monotonic clock; 0 means now
         self._text_pause_s = 0.0  # until text work that failed is tried again
         self._retry_at = self._backoff_s = 0.0  # when embedding may be tried again
@@ -532,7 +530,7 @@ class Indexer:
 
     def _run_task(self, task: _Task, *, first: bool) -> bool:
         """Make the index equal to what is there; False where that fails, which is tried again."""
-        started, came, done = time.monotonic(), False, False
+        came, done = False, False
         try:
             if task.everything and not first:
                 with self._refreshing:
@@ -556,22 +554,19 @@ class Indexer:
                 give_back()
             with self._state:
                 self._busy -= 1
-                self._plan(task, started, came=came)
+                self._plan(task, came=came)
                 self._state.notify_all()
         return done
 
-    def _plan(self, task: _Task, started: float, *, came: bool) -> None:
-        """Say when everything is looked at next, after a turn that `started` then and in which some file `came`."""
-        now = time.monotonic()
-        if task.everything:
-            self._scan_took_s = now - started
+    def _plan(self, task: _Task, *, came: bool) -> None:
+        """Say when everything is looked at next, after a turn in which some file `came`."""
         if self._scan_at == 0.0:
             return  # it was asked for meanwhile, and may have missed what changed since it began
+        now = time.monotonic()
         if task.everything or "index" in self._errors:
             self._scan_at = now + self._pause()
-        elif "root" in self._errors:  # whether those files are gone or elsewhere is seen by looking there
-            pause = self._pause() if not came else _BACK_AFTER * self._scan_took_s
-            self._scan_at = min(self._scan_at, now + (pause if task.missed else 0))
+        elif "root" in self._errors:  # whether those files are gone, elsewhere or back is seen by looking at everything
+            self._scan_at = min(self._scan_at, now + (self._pause() if task.missed and not came else 0))
 
     def _pause(self) -> float:
         """Seconds until everything is looked at again."""

@@ -206,7 +206,7 @@ def test_words_answer_while_a_service_fails_and_the_rest_is_embedded_when_it_is_
         assert library.status().status == "degraded"
         service.failure = None
         service.open.set()
-        library.reload()
+        library.refresh()
         until(lambda: library.status().status == "ready", "the embedding")
         seen = library.status()
         assert seen.embedded_chunks == seen.chunks > 0

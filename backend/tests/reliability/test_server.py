@@ -4,7 +4,7 @@
 * a hundred streams opened and dropped leave no handle, no thread and no memory behind;
 * no path leads out of the library, no header is split, no secret is told;
 * every search has a line in the log with its request, its legs and its scores;
-* SIGHUP takes over what can be; SIGTERM ends streams and a running index in five seconds, with nothing half written.
+* SIGHUP puts the settings of now into force; SIGTERM ends streams and a running index in five seconds, nothing half written.
 """
 
 from __future__ import annotations
@@ -324,13 +324,14 @@ def test_every_search_has_its_lines_in_the_log(server: Running, url: str) -> Non
     assert slow["message"].startswith("slow search 'thirty days' mode=")
 
 
-def test_a_hangup_takes_over_what_can_be_and_wrong_settings_change_nothing(server: Running, url: str) -> None:
+def test_a_hangup_opens_the_library_with_the_settings_of_now_and_wrong_ones_change_nothing(
+    server: Running, url: str
+) -> None:
     log, begun = server.index / "librarian.log", server.settings["search"]
     server.write_settings(security={"token": "another"}, search={"rrf_k": 61, "cache": {"enabled": False}})
     server.process.send_signal(signal.SIGHUP)
     until(lambda: get(url, "/api/products", "another").status_code == 200, "the new token")
     assert get(url, "/api/products").status_code == 401
-    until(lambda: "after a restart: search.rrf_k" in log.read_text(), "what waits for a restart")
     server.write_settings(security={"token": TOKEN, "rate_limit": "lots"})
     server.process.send_signal(signal.SIGHUP)
     until(lambda: "The settings stay as they were" in log.read_text(), "the refusal")
@@ -338,7 +339,6 @@ def test_a_hangup_takes_over_what_can_be_and_wrong_settings_change_nothing(serve
     server.write_settings(security={"token": TOKEN}, search=begun)
     server.process.send_signal(signal.SIGHUP)
     until(lambda: get(url, "/api/products").status_code == 200, "the old token")
-    until(lambda: "no restart is needed: search.rrf_k" in log.read_text(), "what is taken back")
 
 
 def test_a_server_told_to_stop_ends_streams_and_a_running_index_in_time(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def model(setting: Setting) -> ChatServer:
     """On a good day; nothing said is remembered."""
     setting.model.recover()
     setting.model.words = [piece + " " for piece in json.dumps(SAID).split(" ")]
-    setting.library.reload()
+    setting.library.refresh()
     return setting.model
 
 
@@ -136,7 +136,7 @@ def test_it_is_asked_nothing_by_what_measures(setting: Setting, model: ChatServe
     setting.library.bench(QUESTION, mode="hybrid")
     assert model.requests == []
     assert setting.library.bench(QUESTION, mode="hybrid", llm=True).rewritten is not None
-    setting.library.reload()
+    setting.library.refresh()
     model.requests.clear()
     assert setting.library.evaluate(**judged, modes=["hybrid"], llm=True)["notes"] == []
     assert len(model.requests) == 1
