@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
@@ -275,24 +275,14 @@ def model_key(settings: Settings) -> str:
 def search_options(settings: Settings, *, bm25: bool = True) -> SearchOptions:
     """The engine's options; without `bm25` (PostgreSQL) `learned` fusion becomes fusion by rank."""
     search, weight = settings.search, settings.embeddings.semantic_weight
-    return SearchOptions(
-        mode=search.mode,
+    same = {field.name: getattr(search, field.name) for field in fields(SearchOptions) if hasattr(search, field.name)}
+    return replace(
+        SearchOptions(**same),
         # the learned ranker reads BM25 per field
         fusion=search.fusion if bm25 or search.fusion != "learned" else "rrf",
-        rrf_k=search.rrf_k,
         keyword_weight=1 - weight,
         semantic_weight=weight,
-        candidates=search.candidates,
         depth=max(SearchOptions().depth, search.candidates),
-        similarity_threshold=search.similarity_threshold,
-        routing=search.routing,
-        reranker=search.reranker,
-        rerank_timeout_ms=search.rerank_timeout_ms,
-        rerank_candidates=search.rerank_candidates,
-        rerank_multiplier=search.rerank_multiplier,
-        rerank_keyword_threshold=search.rerank_keyword_threshold,
-        snippet_length=search.snippet_length,
-        context_lines=search.context_lines,
         at_once=_questions_at_once(settings),
     )
 

@@ -229,54 +229,56 @@ class Librarian:
 
         `schemas.SearchRequest` describes the arguments.
         """
-        if not self._has_text:
-            self._await_text()
-        settings = self._parts.settings
-        query = replace(queries.document_query(request, settings, self._products), ask_llm=_ASK_LLM.get())
-        answer = self._checked(lambda query: self._parts.engine.search(query, DEADLINE.get()), query)
-        outcome = answer.outcome
-        queries.log(outcome, settings.logging.slow_query_ms)
+        self._await_text()
+        query = queries.document_query(request, self._parts.settings, self._products)
+        query = replace(query, ask_llm=_ASK_LLM.get())
+        outcome, fields = self._answer(request, query)
         if not query.offset and not _MEASURING.get() and not DRAFT.get():
             self._parts.questions.note(query.text, outcome.total, outcome.answerable, query.filters.product)
-        fields = responses.envelope(outcome, query.mode, explain=request.explain)
-        fields["notes"] = queries.result_notes(request, settings)
-        fields["results"] = self._results(answer, mail=False, explain=request.explain)
-        fields["facets"] = self._facets("documents", outcome, request.facets)
         return schemas.SearchResponse.model_validate(fields, from_attributes=True)
 
     @operation(schemas.EmailSearchRequest)
     def search_emails(self, request: schemas.EmailSearchRequest) -> schemas.EmailSearchResponse:
         """Emails that answer `query` or, where it is empty, the newest that pass the filters."""
-        if not self._has_text:
-            self._await_text()
-        settings, engine, catalog = self._parts.settings, self._parts.engine, self._parts.catalog
+        self._await_text()
+        settings, catalog = self._parts.settings, self._parts.catalog
         query = replace(queries.email_query(request, settings, self._products), ask_llm=_ASK_LLM.get())
         if thread := query.filters.thread_id:
             with catalog.read() as reader:
                 query = replace(query, filters=replace(query.filters, thread_id=resolve_thread(reader, thread)))
-        answer = self._checked(
-            lambda query: (
-                engine.search(query, DEADLINE.get()) if query.text else listing.list_recent_emails(catalog, query)
-            ),
-            query,
-        )
+        _, fields = self._answer(request, query)
+        size = catalog.columns().thread_size
+        fields["query"] = request.query
+        fields["results"] = [one.model_copy(update={"thread_size": size(one.file_path)}) for one in fields["results"]]
+        return schemas.EmailSearchResponse.model_validate(fields, from_attributes=True)
+
+    def _answer(
+        self, request: schemas.SearchRequest | schemas.EmailSearchRequest, query: Query
+    ) -> tuple[SearchOutcome, dict[str, Any]]:
+        """The outcome of a search, and the fields of the response to it."""
+        settings, catalog, mail = self._parts.settings, self._parts.catalog, query.filters.kind == "email"
+
+        def search(query: Query) -> SearchOutcome:
+            if not query.text:
+                return listing.list_recent_emails(catalog, query)
+            return self._parts.engine.search(query, DEADLINE.get())
+
+        answer = self._checked(search, query)
         outcome = answer.outcome
         queries.log(outcome, settings.logging.slow_query_ms)
-        fields = responses.envelope(outcome, query.mode, explain=request.explain)
-        fields |= {"query": request.query, "notes": queries.result_notes(request, settings)}
-        size = catalog.columns().thread_size
-        fields["results"] = [
-            one.model_copy(update={"thread_size": size(one.file_path)})
-            for one in self._results(answer, mail=True, explain=request.explain)
-        ]
-        fields["facets"] = self._facets("emails", outcome, request.facets)
-        return schemas.EmailSearchResponse.model_validate(fields, from_attributes=True)
+        return outcome, {
+            **responses.envelope(outcome, query.mode, explain=request.explain),
+            "notes": queries.result_notes(request, settings),
+            "results": self._results(answer, mail=mail, explain=request.explain),
+            "facets": listing.facets(catalog, "emails" if mail else "documents", outcome.found)
+            if request.facets
+            else None,
+        }
 
     @operation(schemas.KnowledgeRequest)
     def search_knowledge_base(self, request: schemas.KnowledgeRequest) -> schemas.KnowledgeResponse:
         """Passages of documents and emails as a RAG service returns them."""
-        if not self._has_text:
-            self._await_text()
+        self._await_text()
         settings, engine = self._parts.settings, self._parts.engine
         product = known_name("source_id", request.source_id, list(self._products()), hint=_SEE_PRODUCTS)
         paths: tuple[str, ...] = ()
@@ -295,8 +297,7 @@ class Librarian:
     @operation(schemas.RegistryRequest)
     def search_registry(self, request: schemas.RegistryRequest) -> schemas.RegistryResponse:
         """Servers, agents and tools of the library's registry files, the best `max_results` of each."""
-        if not self._has_text:
-            self._await_text()
+        self._await_text()
         most = queries.limited("max_results", request.max_results, 3, self._parts.settings.search.max_results)
         wanted = tuple(dict.fromkeys(request.entity_types or get_args(EntityType)))
         return self._parts.registry.search(request.query, wanted, most, DEADLINE.get())
@@ -304,8 +305,7 @@ class Librarian:
     @operation(schemas.SiteSearchRequest)
     def search_doc(self, request: schemas.SiteSearchRequest) -> schemas.SiteSearchResponse:
         """Documents of crawled sites and products, with the sections that match."""
-        if not self._has_text:
-            self._await_text()
+        self._await_text()
         settings = self._parts.settings
         most = queries.limited("limit", request.limit, 5, settings.search.max_results)
         query = Query(
@@ -594,8 +594,9 @@ class Librarian:
 
     def _await_text(self) -> None:
         """Wait until a library that is read for the very first time holds something, or for a while."""
-        with self._parts.catalog.read() as reader:
-            self._has_text = reader.generation > 0
+        if not self._has_text:
+            with self._parts.catalog.read() as reader:
+                self._has_text = reader.generation > 0
         if self._has_text:
             return
         indexing, changed = self._parts.indexing, threading.Event()
@@ -636,9 +637,6 @@ class Librarian:
         if semantic and count.embedded_chunks < count.chunks:
             extra.append(f"semantic: {count.embedded_chunks:,} of {count.chunks:,} passages are embedded so far.")
         return extra
-
-    def _facets(self, kind: str, outcome: SearchOutcome, wanted: bool) -> schemas.FacetsResponse | None:
-        return listing.facets(self._parts.catalog, kind, outcome.found) if wanted else None
 
     def _results(self, answer: Checked, *, mail: bool, explain: bool) -> Sequence[schemas.Result]:
         """Hits as results; those of changed files are marked stale."""

@@ -119,7 +119,7 @@ def find_section(document: Document, wanted: str) -> int | None:
     """Index of the heading that `wanted` names: its text (any case), `Parent > Child`, or its anchor.
 
     Of several the first. Parents may be left out, in between too; a document's title may be one. Where there is none:
-    the heading that its author gave `wanted` as an id, and the one heading whose number or text behind it that is.
+    the heading that its author gave `wanted` as an id.
     """
     headings = document.headings
     key = wanted.strip().lstrip("#").strip()
@@ -130,10 +130,7 @@ def find_section(document: Document, wanted: str) -> int | None:
         return index
     if (index := _below(document, key.lower())) is not None:
         return index
-    if (index := _labelled(document, key)) is not None:
-        return index
-    numbered = [index for index, heading in enumerate(headings) if _by_number(heading.text, key)]
-    return numbered[0] if len(numbered) == 1 else None
+    return _labelled(document, key)
 
 
 _MARKUP = re.compile(r"\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])|<[^<>]+>|:[\w+.-]+:(?=`)|`([^`<>]*) <[^<>]*>`_*")
@@ -190,8 +187,6 @@ _LABEL = (
     r"|^\.\. _`?{0}`?:[ \t]*$|^\[\[{0}(?:,[^]\n]*)?\]\]|^\[#{0}(?=[\],.%])[^]\n]*\]"
 )
 _NO_TEXT = re.compile(r"(?:\s|^\.\. _.*:$|^\[.*\]$|</?a\b[^<>]*>|^([^\w\s])\1+$)*", re.MULTILINE)
-_NUMBERED = re.compile(r"((?:[a-z]{1,2})?\d+(?:\.\d+)*|[a-z](?:\.\d+)+)[.:)]?\s+(.+)", re.IGNORECASE)
-_SECTION_WORD = re.compile(r"(?:section|chapter|§)\s*(?=\S*\d)", re.IGNORECASE)
 
 
 def _labelled(document: Document, name: str) -> int | None:
@@ -212,13 +207,6 @@ def _labelled(document: Document, name: str) -> int | None:
     return below - 1 if below else None
 
 
-def _by_number(heading: str, key: str) -> bool:
-    """Whether `key` is the number of a heading such as `5.10.3 Data store`, or its text alone."""
-    found = _NUMBERED.fullmatch(heading)
-    wanted = _SECTION_WORD.sub("", key).rstrip(".:)").lower()
-    return found is not None and wanted in (found[1].lower(), found[2].lower())
-
-
 def _named(headings: Sequence[Heading], key: str, by: Callable[[str], str] = str.lower) -> list[int]:
     return [index for index, heading in enumerate(headings) if by(heading.text) == by(key)]
 
@@ -234,13 +222,18 @@ def _above(headings: Sequence[Heading], index: int) -> list[str]:
     return found[::-1]
 
 
-def section_lines(headings: Sequence[Heading], index: int, last_line: int) -> tuple[int, int]:
-    """First and last line of a section with its sub-sections."""
-    heading = headings[index]
-    for later in headings[index + 1 :]:
-        if later.level <= heading.level:
-            return heading.line, max(heading.line, later.line - 1)
-    return heading.line, last_line
+def _section_ends(document: Document, line_count: int) -> list[tuple[int, int]]:
+    """Of each heading the last line and the end in characters of its section, sub-sections included."""
+    ends: list[tuple[int, int]] = []
+    later: list[Heading] = []
+    for heading in reversed(document.headings):
+        while later and later[-1].level > heading.level:
+            later.pop()
+        ends.append(
+            (max(heading.line, later[-1].line - 1), later[-1].start) if later else (line_count, len(document.text))
+        )
+        later.append(heading)
+    return ends[::-1]
 
 
 def outline(headings: Sequence[Heading], first: int, last: int) -> Sequence[Heading]:
@@ -296,8 +289,13 @@ def read(
     end = max(first, first + len(taken) - 1)
     whole = first == 1 == column and not (section or anchor or chunk or line_end)
     shown = document.headings if whole else outline(document.headings, first, end)
+    ends = zip(document.headings, _section_ends(document, len(lines)), strict=True)
+    tokens = {heading.start: tokens_in(offset - heading.start) for heading, (_, offset) in ends}
     fields = {name: getattr(document, name) for name in _OF_DOCUMENT} | {
-        "headings": _with_tokens(document, shown),
+        "headings": [
+            {"level": one.level, "text": one.text, "line": one.line, "page": one.page, "tokens": tokens[one.start]}
+            for one in shown
+        ],
         "heading_count": len(document.headings),
         "section": part.name,
         "tokens": tokens_in(len(document.text)),
@@ -347,22 +345,17 @@ def outlined(document: Document, line_count: int) -> list[schemas.OutlineItem]:
     levels = sorted({heading.level for heading in headings})
     while len(levels) > 1 and sum(heading.level <= levels[-1] for heading in headings) > SECTIONS:
         levels.pop()
-    found = []
-    for index, heading in enumerate(headings):
-        if heading.level not in levels:
-            continue
-        first, last = section_lines(headings, index, line_count)
-        later = next((one.start for one in headings[index + 1 :] if one.level <= heading.level), len(document.text))
-        found.append(
-            schemas.OutlineItem(
-                level=heading.level,
-                text=heading.text,
-                line_start=first,
-                line_end=last,
-                tokens=tokens_in(max(0, later - heading.start)),
-            )
+    return [
+        schemas.OutlineItem(
+            level=heading.level,
+            text=heading.text,
+            line_start=heading.line,
+            line_end=last,
+            tokens=tokens_in(end - heading.start),
         )
-    return found[:SECTIONS]
+        for heading, (last, end) in zip(headings, _section_ends(document, line_count), strict=True)
+        if heading.level in levels
+    ][:SECTIONS]
 
 
 def answering(whole: schemas.DocumentResponse, found: Sequence[Hit]) -> schemas.DocumentResponse:
@@ -390,24 +383,6 @@ def answering(whole: schemas.DocumentResponse, found: Sequence[Hit]) -> schemas.
             "line_end": last,
         }
     )
-
-
-def _with_tokens(document: Document, shown: Sequence[Heading]) -> list[schemas.HeadingItem]:
-    """Headings with what their sections, sub-sections included, cost to read."""
-    ends: dict[int, int] = {}
-    later: list[Heading] = []
-    for heading in reversed(document.headings):
-        while later and later[-1].level > heading.level:
-            later.pop()
-        ends[heading.start] = later[-1].start if later else len(document.text)
-        later.append(heading)
-    return [
-        schemas.HeadingItem.model_validate(
-            {"level": one.level, "text": one.text, "line": one.line, "page": one.page}
-            | {"tokens": tokens_in(ends[one.start] - one.start)}
-        )
-        for one in shown
-    ]
 
 
 def linked_documents(reader: CatalogReader, doc_ids: Sequence[int]) -> list[schemas.LinkedDocument]:
@@ -467,7 +442,8 @@ def _part(document: Document, count: int, section: str | None, anchor: str | Non
             titles = [heading.text for heading in document.headings]
             hint = some_of(titles, named, "headings") if titles else "It has no headings."
             raise NotFound(f"No section {shortened(named)} in {document.file_path!r}.", hint=hint)
-        return _Part(*section_lines(document.headings, index, count), document.headings[index].text, loosely)
+        heading = document.headings[index]
+        return _Part(heading.line, _section_ends(document, count)[index][0], heading.text, loosely)
     if chunk is not None:
         path = chunk.chunk.heading_path
         return _Part(chunk.chunk.line_start, chunk.chunk.line_end, path[-1] if path else None)

@@ -23,7 +23,6 @@ EXAMPLES_SHOWN = 20
 MANY_UNREAD = 20  #: files; fewer are read before an answer could tell of them
 _DISK_EVERY_S = 30.0
 _SILENT = "database: "  #: how the reason begins that a catalog on a server can't be asked now
-_MULTILINGUAL_MODEL = "multilingual-e5-small"
 
 
 class StatusReport:
@@ -137,28 +136,9 @@ class StatusReport:
                     *self._parts.notes(),
                     *layout_notes(count, failures),
                     *(shared_notes(shared, products) if progress.phase != "reading" else ()),
-                    *self._language_notes(),
                 ],
             }
         )
-
-    def _language_notes(self) -> list[str]:
-        """Says so where most documents are in a language that the loaded model wasn't trained for."""
-        source = self._parts.embedder
-        loaded = source.loaded() if source is not None else None
-        if loaded is None:
-            return []
-        columns = self._parts.catalog.columns()
-        main = next(iter(columns.languages()), "")
-        if not main or loaded.spec.knows(main):
-            return []
-        counts = Counter(columns.file_counts("document").languages) + Counter(columns.file_counts("email").languages)
-        if 2 * counts[main] <= counts.total():  # the most frequent of many isn't most of them
-            return []
-        return [
-            f"Most documents are in the language '{main}', for which the model {loaded.spec.name} wasn't trained: "
-            f"semantic search finds less in them. Set embeddings.model to '{_MULTILINGUAL_MODEL}'."
-        ]
 
     def _embeddings(self) -> dict[str, object]:
         embeddings, source = self._parts.settings.embeddings, self._parts.embedder

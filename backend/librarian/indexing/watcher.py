@@ -163,7 +163,7 @@ class FileWatcher:
         """Changes of the entries of these folders, every tick; the first set comes once they are watched."""
         if self._polling is True or (self._polling is None and is_remote(self._root)):
             self._how = "polling"
-            yield from self._polled(folders, self._tick_s)
+            yield from self._polled(folders)
             return
         tick = max(1, int(self._tick_s * 1000))
         watchable = list(filter(_is_utf8, folders))
@@ -181,20 +181,18 @@ class FileWatcher:
             if not self._note:
                 logger.warning("%s: %s", self._root, note)
             self._note, self._how = f"{note} {_ALLOWANCE}", "polling"
-            yield from self._polled(folders, self._tick_s)
+            yield from self._polled(folders)
             return
         self._note, self._how = "", "events"
-        others = self._polled([folder for folder in folders if not _is_utf8(folder)], 0.0)
-        yield first | next(others)
-        for changes in events:
-            yield changes | next(others, set())
+        yield first
+        yield from events
 
-    def _polled(self, folders: Sequence[str], tick_s: float) -> Iterator[set[FileChange]]:
+    def _polled(self, folders: Sequence[str]) -> Iterator[set[FileChange]]:
         """The same by listing the folders every `poll_s` seconds."""
         before, listed = _listing(folders), time.monotonic()
         yield set()
-        while not self._stopping.wait(tick_s):
-            if not folders or time.monotonic() - listed < self._poll_s:
+        while not self._stopping.wait(self._tick_s):
+            if time.monotonic() - listed < self._poll_s:
                 yield set()
                 continue
             now = _listing(folders)
