@@ -229,9 +229,8 @@ def _section_ends(document: Document, line_count: int) -> list[tuple[int, int]]:
     for heading in reversed(document.headings):
         while later and later[-1].level > heading.level:
             later.pop()
-        ends.append(
-            (max(heading.line, later[-1].line - 1), later[-1].start) if later else (line_count, len(document.text))
-        )
+        last, end = (later[-1].line - 1, later[-1].start) if later else (line_count, len(document.text))
+        ends.append((max(heading.line, last), end))
         later.append(heading)
     return ends[::-1]
 

@@ -86,7 +86,8 @@ def test_files_that_moved_are_not_missing_for_long(library: Library) -> None:
         (library.root / "ray").rename(library.root / "sun")
         indexer.changed(frozenset(str(library.root / path) for path in library.documents()))  # as a search notices it
         wait_for(lambda: {path[:4] for path in library.documents()} == {"sun/"})
-        wait_for(lambda: not indexer.errors() and indexer.progress().phase == "idle")
+        wait_for(lambda: not indexer.errors())
+        assert indexer.wait_until_ready(PATIENCE_S)
     library.assert_whole()
 
 
