@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Final, Literal
@@ -57,8 +57,8 @@ class FileWatcher:
     reported if changes may have been missed. Folders that are never indexed are not watched. Reading files never fires.
 
     A folder that is missing or replaced is tried again every `retry_s` seconds. Where the kernel reports nothing (a
-    network file system, or too many folders for its limits), files are listed every `poll_s` seconds; `polling` forces
-    or forbids that.
+    network file system, or too many folders for its limits), the root is reported every `poll_s` seconds; `polling`
+    forces or forbids that.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class FileWatcher:
         *,
         debounce_ms: float = 1000,
         polling: bool | None = None,
-        poll_s: float = 5.0,
+        poll_s: float = 30.0,
         retry_s: float = 1.0,
     ) -> None:
         self._root = os.path.abspath(root)
@@ -142,15 +142,15 @@ class FileWatcher:
     def _watch(self, again: bool) -> None:
         """Watch until the set of folders changes. Raises `OSError` if the root can't be watched."""
         watched = _identity(self._root)
-        folders = list(_folders_below(self._root))
-        news = self._news(folders)
-        first = next(news, set())
-        if again:
+        folders = set(filter(_is_utf8, _folders_below(self._root)))
+        events = self._events(folders)
+        first = next(events, set())
+        if again or self._how == "polling":
             self._add({self._root})  # for what happened while nothing was watched
         self._error = ""
         self._tried.set()
-        for changes in chain([first], news):
-            renew = self._sort(changes, set(folders)) if changes else False
+        for changes in chain([first], events):
+            renew = self._sort(changes, folders) if changes else False
             self._report()
             if _identity(self._root) != watched:
                 logger.warning("%s was moved, deleted or replaced. It is watched again once it can be.", self._root)
@@ -159,46 +159,35 @@ class FileWatcher:
             if renew:
                 return
 
-    def _news(self, folders: list[str]) -> Iterator[set[FileChange]]:
+    def _events(self, folders: set[str]) -> Iterator[set[FileChange]]:
         """Changes of the entries of these folders, every tick; the first set comes once they are watched."""
-        if self._polling is True or (self._polling is None and is_remote(self._root)):
-            self._how = "polling"
-            yield from self._polled(folders)
-            return
         tick = max(1, int(self._tick_s * 1000))
-        watchable = list(filter(_is_utf8, folders))
-        try:
-            events = watch(
-                *watchable, watch_filter=None, recursive=False, stop_event=self._stopping, yield_on_timeout=True,
-                debounce=2 * tick, step=tick, rust_timeout=tick, force_polling=False, ignore_permission_denied=True,
-            )  # fmt: skip
-            first = next(events, set())
-        except (OSError, RuntimeError) as error:
-            if self._polling is False or isinstance(error, FileNotFoundError):
-                raise
-            reason = str(getattr(error, "strerror", "") or error).partition(" about ")[0].rstrip(".")
-            note = f"The whole folder is looked at every {self._poll_s:g} s: {reason}."
-            if not self._note:
-                logger.warning("%s: %s", self._root, note)
-            self._note, self._how = f"{note} {_ALLOWANCE}", "polling"
-            yield from self._polled(folders)
-            return
-        self._note, self._how = "", "events"
-        yield first
-        yield from events
-
-    def _polled(self, folders: Sequence[str]) -> Iterator[set[FileChange]]:
-        """The same by listing the folders every `poll_s` seconds."""
-        before, listed = _listing(folders), time.monotonic()
-        yield set()
+        if self._polling is not True and (self._polling is False or not is_remote(self._root)):
+            try:
+                events = watch(
+                    *folders, watch_filter=None, recursive=False, stop_event=self._stopping, yield_on_timeout=True,
+                    debounce=2 * tick, step=tick, rust_timeout=tick, force_polling=False, ignore_permission_denied=True,
+                )  # fmt: skip
+                first = next(events, set())
+            except (OSError, RuntimeError) as error:
+                if self._polling is False or isinstance(error, FileNotFoundError):
+                    raise
+                reason = str(getattr(error, "strerror", "") or error).partition(" about ")[0].rstrip(".")
+                note = f"The whole folder is looked at every {self._poll_s:g} s: {reason}."
+                if not self._note:
+                    logger.warning("%s: %s", self._root, note)
+                self._note = f"{note} {_ALLOWANCE}"
+            else:
+                self._note, self._how = "", "events"
+                yield first
+                yield from events
+                return
+        self._how, polled = "polling", time.monotonic()
         while not self._stopping.wait(self._tick_s):
-            if time.monotonic() - listed < self._poll_s:
-                yield set()
-                continue
-            now = _listing(folders)
-            changed = [path for path in before.keys() | now.keys() if before.get(path) != now.get(path)]
-            yield {(Change.added if path in now else Change.deleted, path) for path in changed}
-            before, listed = now, time.monotonic()
+            if time.monotonic() - polled >= self._poll_s:
+                polled = time.monotonic()
+                self._add({self._root})
+            yield set()
 
     def _sort(self, changes: Iterable[FileChange], folders: set[str]) -> bool:
         """Collect what is to be reported; whether other folders than these are to be watched now."""
@@ -257,21 +246,6 @@ def _folders_below(root: str) -> Iterator[str]:
             logger.info("can't look into %s: %s", folder, error)
             continue
         yield folder
-
-
-def _listing(folders: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """What tells a change of each entry of these folders; of a folder only whether it is the same one."""
-    found: dict[str, tuple[int, ...]] = {}
-    for folder in folders:
-        try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    state = entry.stat(follow_symlinks=False)
-                    is_folder = entry.is_dir(follow_symlinks=False)
-                    found[entry.path] = (state.st_ino, *(() if is_folder else (state.st_size, state.st_mtime_ns)))
-        except OSError:
-            continue
-    return found
 
 
 def _is_utf8(path: str) -> bool:

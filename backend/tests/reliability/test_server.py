@@ -4,7 +4,7 @@
 * a hundred streams opened and dropped leave no handle, no thread and no memory behind;
 * no path leads out of the library, no header is split, no secret is told;
 * every search has a line in the log with its request, its legs and its scores;
-* SIGHUP puts the settings of now into force; SIGTERM ends streams and a running index in five seconds, nothing half done.
+* SIGHUP puts the settings of now into force; SIGTERM ends streams and a running index in five seconds, all whole.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""What the watcher promises, on the kernel's events and on polling alike.
+"""What the watcher promises.
 
 * Files and folders that come, change, move or go are told by absolute path; reading tells nothing.
 * A burst is told once, after it is quiet, and at the latest after twice the debounce.
 * Folders made after the start are watched too; ignored folders aren't watched at all.
+* Where the kernel reports nothing, the root is told from time to time.
 * Lost events and a lost root are noticed, and a root that comes back, or becomes another folder, is watched again.
 * `stop` leaves no thread.
 """
@@ -55,15 +56,24 @@ def told() -> Reported:
     return Reported()
 
 
-@pytest.fixture(params=["events", "polling"])
-def watcher(request: pytest.FixtureRequest, root: Path, told: Reported) -> Iterator[FileWatcher]:
-    if request.param == "events" and sys.platform != "linux":
+@pytest.fixture
+def watcher(root: Path, told: Reported) -> Iterator[FileWatcher]:
+    if sys.platform != "linux":
         pytest.skip("the kernel's own events are tested on Linux")
-    with FileWatcher(
-        root, told.batches.put, debounce_ms=30, polling=request.param == "polling", poll_s=0.05, retry_s=0.05
-    ) as made:
-        assert made.how == request.param
+    with FileWatcher(root, told.batches.put, debounce_ms=30, polling=False, retry_s=0.05) as made:
+        assert made.how == "events"
         yield made
+
+
+@pytest.mark.parametrize("polling", [True, None])
+def test_where_the_kernel_reports_nothing_the_root_is_told(
+    root: Path, told: Reported, polling: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher_module, "is_remote", lambda _: True)
+    with FileWatcher(root, told.batches.put, debounce_ms=10, polling=polling, poll_s=0.05) as watcher:
+        assert watcher.how == "polling"
+        for _ in range(3):
+            told.until(root)
 
 
 def test_a_file_that_comes_changes_moves_and_goes_is_told(watcher: FileWatcher, root: Path, told: Reported) -> None:
@@ -192,11 +202,9 @@ def test_a_folder_that_may_be_looked_into_only_later_is_watched_then(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names are bytes on Linux")
 def test_names_that_are_not_utf8_are_noticed(root: Path, told: Reported) -> None:
-    folder = os.fsencode(root) + b"/ray/\xe9t\xe9"
-    os.mkdir(folder)
-    with FileWatcher(root, told.batches.put, debounce_ms=30, poll_s=0.05, retry_s=0.05) as watcher:
+    with FileWatcher(root, told.batches.put, debounce_ms=30, retry_s=0.05) as watcher:
         assert watcher.how == "events"
-        for path in (os.fsencode(root) + b"/ray/\xff.md", folder + b"/\xff.md", folder + b"/plain.md"):
+        for path in (os.fsencode(root) + b"/ray/\xff.md", os.fsencode(root) + b"/\xff.md"):
             with open(path, "w") as file:
                 file.write("new")
             while not {os.fsencode(found) for found in told.batches.get(timeout=PATIENCE_S)} & {
@@ -275,8 +283,7 @@ def test_a_used_up_allowance_of_watches_means_polling(
             "The whole folder is looked at every 0.05 s: OS file watch limit reached."
             " Raise fs.inotify.max_user_watches (with sysctl) and start again."
         )
-        (root / "b.md").write_text("b")
-        told.until(root / "b.md")
+        told.until(root)
     with FileWatcher(root, told.batches.put, polling=False) as watcher:
         assert "limit" in watcher.error()
         assert watcher.note() == ""
