@@ -31,7 +31,7 @@ from .indexing.indexer import Indexer, IndexerOptions
 from .indexing.scanner import FolderScanner
 from .indexing.scheduler import IndexScheduler, Listeners
 from .indexing.watcher import FileWatcher
-from .models import Count, ModelSpec, SearchOutcome
+from .models import ModelSpec, SearchOutcome
 from .parsing.chunking import StructureChunker
 from .parsing.includes.files import IncludeRoots
 from .parsing.reader import READABLE, FileReader
@@ -548,12 +548,11 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         rewriting=rewriting,
         calibration=Calibration(provisional_from=MIN_CHUNKS),
     )
-    complete = partial(_complete, catalog, settings, indexer)
     cache = settings.search.cache
     fresh: _Fresh = {
         "generation": partial(_generation, catalog),
         "version": lambda: engine.ranker_version,
-        "complete": lambda outcome: _is_complete(outcome.count, settings, indexer),
+        "complete": lambda outcome: indexer.is_complete(outcome.count),
     }
     similar = None
     if cache.semantic and query_embedder is not None:
@@ -576,13 +575,13 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         store=lambda: held.stores.answering(indexer.model()),
         embedder=query_embedder if settings.search.query_adapter and settings.embeddings.provider == "local" else None,
         model=indexer.model,
-        complete=complete,
+        complete=indexer.is_complete,
         ended=ended,
     )
     calibration_training = CalibrationTraining(
         engine,
         catalog,
-        complete=complete,
+        complete=indexer.is_complete,
         fingerprint=lambda: "|".join(
             [indexer.model(), options.fusion, str(engine.weights), __version__, *adapter_training.fingerprints()]
         ),
@@ -592,7 +591,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         ended=ended,
     )
     learning = BackgroundLearning(
-        [adapter_training, calibration_training], awaited=[adapter_training], complete=complete, ended=ended
+        [adapter_training, calibration_training], awaited=[adapter_training], complete=indexer.is_complete, ended=ended
     )
     listeners.add(learning.look)
     notes = (*settings.notices, *_unknown_extensions(settings), *filter(None, [held.rescued]))
@@ -686,18 +685,3 @@ def _leader_lock(held: Storage, listeners: Listeners) -> LeaderLock | None:
 def _generation(catalog: Catalog) -> int:
     with catalog.read() as reading:
         return reading.generation
-
-
-def _complete(catalog: Catalog, settings: Settings, indexer: Indexer) -> bool:
-    """Whether nothing is still being embedded or read into memory."""
-    if not settings.embeddings.enabled:  # then a database that doesn't answer isn't asked
-        return True
-    with catalog.read() as reading:
-        return _is_complete(reading.count(), settings, indexer)
-
-
-def _is_complete(count: Count, settings: Settings, indexer: Indexer) -> bool:
-    """Whether an answer of a library that holds this much may be kept."""
-    if not settings.embeddings.enabled:
-        return True
-    return count.embedded_chunks >= count.chunks and "vectors" not in indexer.errors()

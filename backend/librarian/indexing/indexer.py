@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from ..embeddings.base import Embedder
 from ..errors import SetupError, SourceError, Unavailable
-from ..models import IndexReport, Progress, time_left
+from ..models import Count, IndexReport, Progress, time_left
 from ..parsing.base import Reader
 from ..storage.base import Catalog, EmbeddingCache, KeywordIndex
 from ..vector_stores.base import VectorStore
@@ -364,28 +364,23 @@ class Indexer:
 
     # -- small things ----------------------------------------------------------------------------------------------
 
-    @contextmanager
-    def _urgent(self) -> Iterator[None]:
+    def _urgent(self) -> AbstractContextManager[None]:
         """While this lasts, embedding gives way."""
-        with self._state:
-            self._busy += 1
-        try:
-            yield
-        finally:
-            with self._state:
-                self._busy -= 1
-                self._state.notify_all()
+        return self._counting("_busy")
+
+    def answering(self) -> AbstractContextManager[None]:
+        """While a question is being answered, embedding gives way."""
+        return self._counting("_answering")
 
     @contextmanager
-    def answering(self) -> Iterator[None]:
-        """While a question is being answered, embedding gives way."""
+    def _counting(self, name: str) -> Iterator[None]:
         with self._state:
-            self._answering += 1
+            setattr(self, name, getattr(self, name) + 1)
         try:
             yield
         finally:
             with self._state:
-                self._answering -= 1
+                setattr(self, name, getattr(self, name) - 1)
                 self._state.notify_all()
 
     def embed_first(self, doc_ids: Iterable[int]) -> None:
@@ -411,6 +406,15 @@ class Indexer:
             there, total, where = loading
             errors["vectors"] = f"{there:,} of {total:,} are in {where} so far; meaning finds among these."
         return errors
+
+    def is_complete(self, count: Count | None = None) -> bool:
+        """Whether nothing is still being embedded or read into memory, now or of a library that holds this much."""
+        if self._embedder is None:  # then a database that doesn't answer isn't asked
+            return True
+        if count is None:
+            with self._catalog.read() as reader:
+                count = reader.count()
+        return count.embedded_chunks >= count.chunks and "vectors" not in self.errors()
 
     def progress(self) -> Progress:
         """How far the work is."""
