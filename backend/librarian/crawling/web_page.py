@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import re
 from collections import Counter
@@ -33,12 +32,7 @@ _MARKS = (
 _WORD = re.compile(r"\w+")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u0085\u2028\u2029]")
 _SHELL = ".//header | .//footer | .//aside"  #: around the text of a page that marks none
-_CHROME = (
-    ".//form[not(.//h1 or .//h2 or .//pre)]"
-    " | .//*[contains(@class, 'breadcrumb') or contains(@class, 'prev-next') or contains(@class, 'rst-footer')"
-    " or contains(@class, 'pagination') or contains(@class, 'edit-this-page')]"
-    " | .//*[contains(@class, 'feedback')][not(.//pre or .//h1)][count(.//p) < 4]"
-)
+_FORMS = ".//form[not(.//h1 or .//h2 or .//pre)]"
 _TEXT = frozenset({"text/markdown", "text/x-markdown", "text/plain"})
 _HTML = frozenset({"text/html", "application/xhtml+xml", ""})
 
@@ -144,7 +138,7 @@ def written(root: _Element, base: str, url: str) -> DocumentBuilder:
 
     main, around = _main(root)
     builder = DocumentBuilder()
-    HtmlPage(builder, around=around | _labelled_tabs(main), address=address).write(main)
+    HtmlPage(builder, around=around, address=address).write(main)
     return builder
 
 
@@ -169,13 +163,13 @@ def _robots_rules(robots: str) -> tuple[bool, bool]:
 def _main(root: _Element) -> tuple[_Element, set[_Element]]:
     """The element with the page's text, and what of it stands around that."""
     around = around_text(root, title_tag(root))
-    main = main_of(root, is_trusted=True)
+    main = main_of(root)
     if main is None:
         body = root.find("body")
         whole = root if body is None else body
-        around |= set(whole.xpath(f"{_SHELL} | {_CHROME}"))
+        around |= set(whole.xpath(f"{_SHELL} | {_FORMS}"))
         main = main_element(whole)
-    return main, around | set(main.xpath(_CHROME))
+    return main, around | set(main.xpath(_FORMS))
 
 
 def main_element(body: _Element) -> _Element:
@@ -208,45 +202,3 @@ def _extracted(body: _Element) -> str:
     except Exception:  # whatever a stranger's page does to it, the crawl goes on with the whole page
         logger.warning("no main text was found in a page, which is kept whole", exc_info=True)
         return ""
-
-
-def _shown(element: _Element) -> str:
-    return " ".join("".join(element.xpath(".//text()[not(parent::script or parent::style)]")).split())
-
-
-# -- tabs ------------------------------------------------------------------------------------------------------------
-
-_PANEL = (
-    "[@role='tabpanel' or contains(concat(' ', @class, ' '), ' tabbed-block ')"
-    " or contains(concat(' ', @class, ' '), ' tab-pane ') or contains(concat(' ', @class, ' '), ' tabpanel ')"
-    " or parent::div[@class='blocks']/parent::*[contains(concat(' ', @class, ' '), ' vp-code-group ')]]"
-)
-_TABS_AND_PANELS = (
-    f".//*{_PANEL} | .//*[@role='tab'] | .//*[contains(concat(' ', @class, ' '), ' tablist ')]//li[@class='tab']"
-    " | .//*[contains(concat(' ', @class, ' '), ' tabbed-labels ')]/label"
-    " | .//*[contains(concat(' ', @class, ' '), ' vp-code-group ')]/div[@class='tabs']/label"
-)
-
-
-def _labelled_tabs(main: _Element) -> set[_Element]:
-    """Puts each tab's label in front of its panel and shows the panels that wait for a click; returns the tabs.
-
-    Panels belong to the tabs before them where there are as many; other tabs stay where they are.
-    """
-    panels = set(main.xpath(f".//*{_PANEL}"))
-    by_home: dict[_Element | None, list[_Element]] = {}  # by the panel that holds them
-    for one in main.xpath(_TABS_AND_PANELS) if panels else ():
-        by_home.setdefault(next((above for above in one.iterancestors() if above in panels), None), []).append(one)
-    used: set[_Element] = set()
-    for panel in panels:
-        panel.attrib.pop("hidden", None)
-    for found in by_home.values():
-        runs = [list(run) for _, run in itertools.groupby(found, panels.__contains__)]
-        for tabs, shown in itertools.pairwise(runs):
-            if shown[0] in panels and len(tabs) == len(shown):
-                for tab, panel in zip(tabs, shown, strict=True):
-                    label = etree.Element("p", {"class": "librarian-tab-label"})
-                    label.text, label.tail, panel.text = _shown(tab), panel.text, None
-                    panel.insert(0, label)
-                used.update(tabs)
-    return used

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ..errors import SourceError
-from ..models import Document, Excluded, Heading, SourceFile
+from ..models import Document, Excluded, SourceFile
 from .document_builder import DocumentBuilder, Target, lines_of, shift_mark
 from .encoding import SUPERSETS, Decoded, decode
 from .front_matter import read_front_matter
@@ -359,7 +359,6 @@ _DECLARED = re.compile(
 _TAGS = re.compile(r"<[^<>]*>")
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
 _TEMPLATE = re.compile(r"\{%-?[^%\n]*%\}")  #: a generator's tag
-_FIRST, _SECOND = re.compile(r"1(?:\.0)?\.?\s"), re.compile(r"2(?:\.0)?\.?\s")
 _NO_WORD = re.compile(r"\W")
 _BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _HEAD_BYTES = 4096
@@ -430,20 +429,12 @@ def page_title(root: _Element | None, builder: DocumentBuilder) -> str:
     """The first heading of the first level, else `<title>` without the name of the site."""
     title = title_tag(root)
     first = plain(next((heading.text for heading in builder.headings if heading.level == 1), ""))
-    if first and not _are_parts(builder.headings) and _NO_WORD.sub("", first) != _NO_WORD.sub("", title):
+    if first and _NO_WORD.sub("", first) != _NO_WORD.sub("", title):
         return first
     outside = (" ".join("".join(heading.itertext()).split()) for heading in root.iter("h1")) if root is not None else ()
     known = [*(plain(heading.text) for heading in builder.headings[:1]), *outside]
     named = (without_site(title, name) for name in known)
     return next((name for name in named if name != title), title or "".join(known[:1]))
-
-
-def _are_parts(headings: Sequence[Heading]) -> bool:
-    """Whether the headings of the highest level are numbered parts of a page whose title stands elsewhere, or those of
-    a manual page."""
-    first, *others = [heading.text for heading in headings if heading.level == 1] or [""]
-    numbered = _FIRST.match(first) is not None and any(_SECOND.match(other) for other in others)
-    return numbered or (first.casefold() == "name" and bool(others))
 
 
 def _summary(document: Document) -> str:

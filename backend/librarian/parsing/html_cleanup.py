@@ -92,16 +92,9 @@ def _heading(heading: _Element) -> str:
 
 # -- the main text ---------------------------------------------------------------------------------------------------
 
-#: What generators mark as the text below the title.
-_INNER = (
-    "//*[@id='apicontent']",
-    "//*[contains(concat(' ', @class, ' '), ' md-content__inner ')]",
-    "//*[contains(concat(' ', @class, ' '), ' theme-doc-markdown ')]",
-    "//main//*[contains(concat(' ', @class, ' '), ' vp-doc ')]",
-    "//*[contains(concat(' ', @class, ' '), ' mw-parser-output ')]",
-)
-_MAIN = (
-    "//main", "//*[@role='main']", "//div[@itemprop='articleBody']", "//article",
+_SURE = ("//*[contains(@class, 'mw-parser-output')]", "//main", "//*[@role='main']")
+_LIKELY = (
+    "//div[@itemprop='articleBody']", "//article",
     "//*[self::div or self::section or self::td]"
     "[@id='main-content' or @id='content' or @id='main' or @id='bodyContent']",
 )  # fmt: skip
@@ -110,21 +103,14 @@ _ASCIIDOC = frozenset({"article", "book", "manpage"})
 _MAIN_SHARE = 0.3  #: of the text, below which a candidate isn't the main text
 
 
-def main_of(root: _Element, *, is_trusted: bool = False) -> _Element | None:
-    """The element that a page marks as its main text, which `is_trusted` however short it is; None where none is."""
-    for path in _INNER if is_trusted else ():
-        found = [inner for inner in root.xpath(path) if "".join(inner.itertext()).strip()]
-        if len(found) == 1:
-            return found[0]
+def main_of(root: _Element) -> _Element | None:
+    """The element that a page marks as its main text; None where none is."""
     if not _ASCIIDOC.isdisjoint(classes(root.find("body"))):
         return None
     total = sum(map(len, root.itertext()))
-    for path in _MAIN:
+    for path in _SURE + _LIKELY:
         found = root.xpath(path)
-        if len(found) != 1:
-            continue
-        is_sure = path in _MAIN[:2] and (is_trusted or found[0].find(".//h1") is not None)
-        if is_sure or sum(map(len, found[0].itertext())) >= _MAIN_SHARE * total:
+        if len(found) == 1 and (path in _SURE or sum(map(len, found[0].itertext())) >= _MAIN_SHARE * total):
             return found[0]
     return None
 
@@ -149,7 +135,7 @@ _AROUND_NAMES = frozenset(
         "cookie-banner", "skip-link", "skip-to-content", "sr-only", "visually-hidden", "pagination", "pagination-nav",
         "prev-next-area", "edit-page", "edit-this-page", "table-of-contents", "toc", "theme-doc-toc-mobile",
         "headerlink", "anchor-link", "hash-link", "header-anchor", "heading-anchor", "anchorjs-link", "copybtn",
-        "md-sidebar", "md-header", "md-footer", "md-source-file", "md-feedback", "wy-nav-side", "rst-footer-buttons",
+        "md-sidebar", "md-header", "md-footer", "md-source-file", "feedback", "wy-nav-side", "rst-footer-buttons",
         "sphinxsidebar", "sphinxsidebarwrapper", "viewcode-link", "footnote-backref", "mw-editsection", "katex-html",
         "projectname", "projectalign", "projectlogo", "ingroups", "ttc", "msearchselectwindow", "msearchresultswindow",
         "previous_page", "next_page", "hideme", "test-arrow", "boring", "jp-inputprompt", "jp-outputprompt", "gutter",
@@ -164,7 +150,7 @@ _NOTES = frozenset(
 )
 _LABELS = re.compile(
     r"admonition-title|admonition-?heading|alert-(?:title|heading)|custom-block-title|aside__title|blockquote-tag-title"
-    r"|sd-tab-label|librarian-tab-label",
+    r"|sd-tab-label",
     re.I,
 )
 _LABEL_TAGS = frozenset({"p", "div", "label", "span", "h5", "h6"})
@@ -202,11 +188,11 @@ def classes(element: _Element | None) -> set[str]:
 
 def is_silent(element: _Element, name: str) -> bool:
     """Whether a reader sees nothing of an element, or but a mark that leads to where it stands."""
+    get = element.get
     if name in _SILENT:
-        return True
+        return get("role") != "tab"
     if not element.attrib:
         return False
-    get = element.get
     if get("role") != "tabpanel" and (
         get("hidden") is not None or "display:none" in (get("style") or "").replace(" ", "").lower()
     ):

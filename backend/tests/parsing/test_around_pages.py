@@ -3,7 +3,7 @@
 * Links to neighbours are told by their relations and keys, wherever they stand; links in sentences are text.
 * A site's name above a page's title is neither its title nor part of its text.
 * A page that sends its readers on holds nothing to be found.
-* What stands above the title is no summary, and a title isn't a tag; numbered parts are no title, a note's no heading.
+* What stands above the title is no summary, and a title isn't a tag; a note's title is no heading.
 """
 
 from __future__ import annotations
@@ -58,14 +58,6 @@ def test_titles_that_no_others_stand_above_stay(parse: Parse) -> None:
     assert [heading.text for heading in doc.headings] == ["Shop 3.2 manual", "Parts"]
     doc = parse(page("Parts of the pump", f"<h1>The pump</h1>{TEXT}<h1>Oil</h1>"), "a/b/c.html")
     assert [heading.text for heading in doc.headings] == ["The pump", "Oil"]
-
-
-def test_numbered_parts_are_no_title_where_the_page_has_one(parse: Parse) -> None:
-    parts = f"<h1>1. Syntax</h1>{TEXT}<h1>2. Description</h1>{TEXT}"
-    assert parse(page("CREATE TRIGGER", parts), "a/b/c.html").title == "CREATE TRIGGER"
-    assert parse(page("", parts), "a/b/c.html").title == "1. Syntax"
-    chapter = f"<h1>1. Syntax</h1>{TEXT}<h2>1.1. Description</h2>{TEXT}"
-    assert parse(page("CREATE TRIGGER", chapter), "a/b/c.html").title == "1. Syntax"
 
 
 def test_what_stands_below_a_note_is_not_of_the_note(parse: Parse) -> None:

@@ -51,12 +51,6 @@ def test_a_title_ends_where_the_name_of_the_site_begins(parse: Parse, title: str
     assert parse(f"<title>{title}</title><h2>Signals</h2><p>It rings.</p>", "acme/auth/p.html").title == own
 
 
-def test_a_manual_page_is_not_called_name(parse: Parse) -> None:
-    parts = "<h1>NAME</h1><p>pump - moves water</p><h1>DESCRIPTION</h1><p>It turns.</p>"
-    assert parse(f"<title>pump - moves water</title>{parts}", "acme/auth/p.html").title == "pump - moves water"
-    assert parse("<title>Forms</title><h1>Name</h1><p>Who you are.</p>", "acme/auth/p.html").title == "Name"
-
-
 def page_of(parse: Parse, body: str) -> str:
     return parse(f"<h1>Pump</h1>{body}<p>It turns.</p>", "acme/auth/p.html").text
 
