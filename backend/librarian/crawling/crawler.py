@@ -27,7 +27,6 @@ from .web_page import WebPage, as_page
 
 logger = logging.getLogger(__name__)
 
-MOST_WITHIN = 16  #: pages visited within each other, as canonical addresses and equal texts lead
 MOST_SITEMAPS = 50
 REMOVED_STATUSES = frozenset({301, 308, 404, 410})  #: the page isn't here any more; any other status may pass
 LONGEST_DELAY_S = 30.0
@@ -251,9 +250,9 @@ class Crawler:
         self._state = self._load_state(url)
         self._report = CrawlReport(project, self._state.root_url)
         self._failed_summaries = 0  # in a row
-        self._waiting: list[str] = []  # pages being visited, each for the sake of the one before
-        self._keys: dict[str, str] = {}  # page key → the address that has the file
-        self._texts: dict[str, str] = {}  # hash of a page's text → the address that has the file
+        self._deferred: set[str] = set()  # pages that waited once for their canonical addresses
+        self._keys: dict[str, str] = {}  # page key → the address that has the file, of this round
+        self._texts: dict[str, str] = {}  # hash of a page's text → the same
         self._fetcher = Fetcher(
             allow_private=options.allow_private,
             per_second=options.per_second,
@@ -315,6 +314,11 @@ class Crawler:
             for url in list(state.records) if state.round > 1 else ():
                 self._frontier.add(url, options.most_depth, "known")
             queue, visited = self._frontier.queue, 0
+            known = sorted(
+                queue, key=lambda item: not self._has_file(item[0])
+            )  # what is kept stays the page of its text
+            queue.clear()
+            queue.extend(known)
             while queue:
                 url, depth = queue[0]
                 if report.pages < options.most_pages or self._has_file(url):
@@ -368,19 +372,17 @@ class Crawler:
                     self._report.errors.append({"url": url, "reason": record.error})
                 elif "JavaScript" in record.error:
                     self._report.javascript.append(url)
-            if record.file:
-                self._keys.setdefault(urls.page_key(url), url)
-                self._texts.setdefault(record.text_hash, url)
-                self._report.pages += 1
+            self._report.pages += bool(record.file)
+            if record.round == self._state.round:
+                self._remember(url, record)
+
+    def _remember(self, url: str, record: Record) -> None:
+        """Note a page that has been looked at in this round."""
+        if record.file:
+            self._keys.setdefault(urls.page_key(url), url)
+            self._texts.setdefault(record.text_hash, url)
 
     # -- one page ------------------------------------------------------------------------------------------------------
-
-    def _visit_first(self, url: str, depth: int) -> None:
-        """Visit a page that decides what becomes of the present one; queue it where the two wait for each other."""
-        if url in self._waiting or len(self._waiting) >= MOST_WITHIN:
-            self._frontier.queue.append((url, depth))
-        else:
-            self._visit(url, depth)
 
     def _visit(self, url: str, depth: int) -> None:
         state = self._state
@@ -388,7 +390,7 @@ class Crawler:
         if record.round == state.round:
             return
         same = self._keys.get(urls.page_key(url), url)
-        if same != url and state.records[same].round == state.round:
+        if same != url:
             self._set(url, Record(duplicate_of=same))
             return
         known = state.writer == WRITER and bool(record.file) and (self._root / record.file).is_file()
@@ -400,6 +402,7 @@ class Crawler:
         )
         if fetched.status == 304:
             record.round, record.error, record.failed = state.round, "", False
+            self._remember(url, record)
             self._report.unchanged += 1
         elif not fetched.ok:
             self._fail(
@@ -413,9 +416,7 @@ class Crawler:
                     return
             page = as_page(fetched)
             self._frontier.take_links(page, depth)
-            self._waiting.append(target)
             self._keep(target, page, fetched, depth)
-            self._waiting.pop()
 
     def _set(self, url: str, record: Record) -> None:
         """Record an address that has no file of its own (any more)."""
@@ -424,9 +425,8 @@ class Crawler:
         if before is not None and before.file:
             self._report.removed += page_files.remove(self._root, before.file)
             self._report.pages -= 1
-            for known, key in ((self._keys, urls.page_key(url)), (self._texts, before.text_hash)):
-                if known.get(key) == url:
-                    del known[key]
+            if self._keys.get(urls.page_key(url)) == url:
+                del self._keys[urls.page_key(url)]
         self._report.duplicates += bool(record.duplicate_of)
         self._state.records[url] = record
 
@@ -436,6 +436,7 @@ class Crawler:
         self._report.errors.append({"url": url, "reason": error})
         if keep and record.file:
             record.round, record.error, record.failed = self._state.round, error, True
+            self._remember(url, record)
         else:
             self._set(url, Record(error=error, failed=True))
 
@@ -453,7 +454,9 @@ class Crawler:
             self._set(url, Record(error=error))
         else:
             markdown = self._as_offered(url, page) or page.markdown
-            if (same := self._same_as(url, page, markdown, depth)) is not None:
+            if self._waits_for_canonical(url, page, depth):
+                return
+            if same := self._same_as(url, page, markdown):
                 self._set(url, Record(duplicate_of=same))
             else:
                 self._write(url, page, markdown, fetched)
@@ -466,28 +469,30 @@ class Crawler:
         fetched = self._fetcher.get(offered, within=self._frontier.refused)
         return as_page(fetched).markdown if fetched.ok and fetched.media_type != "text/html" else ""
 
-    def _same_as(self, url: str, page: WebPage, markdown: str, depth: int) -> str | None:
+    def _waits_for_canonical(self, url: str, page: WebPage, depth: int) -> bool:
+        """Whether a page is visited once more, after its canonical address, which decides what becomes of it."""
+        canonical = page.canonical
+        visited = self._state.records.get(canonical, Record()).round == self._state.round
+        if not canonical or visited or url in self._deferred or canonical == url or self._frontier.refused(canonical):
+            return False
+        self._deferred.add(url)
+        self._frontier.queued.add(canonical)
+        self._frontier.queue.insert(1, (canonical, depth))
+        self._frontier.queue.insert(2, (url, depth))
+        return True
+
+    def _same_as(self, url: str, page: WebPage, markdown: str) -> str:
         """The address under which this page is kept already: its canonical one, or one with the same text."""
-        canonical, records, round_ = page.canonical, self._state.records, self._state.round
-        if canonical and urls.page_key(canonical) != urls.page_key(url) and not self._frontier.refused(canonical):
-            if records.get(canonical, Record()).round != round_:
-                self._frontier.queued.add(canonical)
-                self._visit_first(canonical, depth)
-            file = records.get(canonical, Record()).file
-            if file and page_files.overlap(self._root / file, markdown) >= 0.5:
-                return canonical
-        text_hash = page_files.hash_of(markdown)
-        other = self._texts.get(text_hash, url)
-        if other != url and records[other].round != round_:
-            self._visit_first(other, depth)  # it may have changed since, or be gone
-            other = self._texts.get(text_hash, url)
-        if other == url or records[other].round != round_:
-            return None
+        file = self._state.records.get(page.canonical, Record()).file
+        if file and page.canonical != url and page_files.overlap(self._root / file, markdown) >= 0.5:
+            return page.canonical
+        other = self._texts.get(page_files.hash_of(markdown), url)
         named, other_named = (urls.page_key(one) in self._state.categories for one in (url, other))
-        if named and not other_named:
+        if other != url and named and not other_named:
             self._set(other, Record(duplicate_of=url))  # the site's own navigation says which of the two is the page
-            return None
-        return other
+            del self._texts[page_files.hash_of(markdown)]
+            return ""
+        return other if other != url else ""
 
     def _write(self, url: str, page: WebPage, markdown: str, fetched: Fetched) -> None:
         state, report = self._state, self._report
@@ -523,10 +528,7 @@ class Crawler:
             report.changed += bool(before.file)
             report.pages += not before.file
         state.records[url] = record
-        self._keys[urls.page_key(url)] = url
-        if self._texts.get(before.text_hash) == url:
-            del self._texts[before.text_hash]  # another page may have that text now
-        self._texts[text_hash] = url
+        self._remember(url, record)
 
     def _place(self, url: str, before: Record, category: list[str]) -> str:
         """The page's file: the one it has, unless its category has changed or somebody put another file there."""
