@@ -22,7 +22,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from crawl_roundtrip import served
-from librarian.crawling.crawler import Crawler, CrawlOptions
+from librarian.crawling.crawler import Crawler
+from librarian.crawling.fetching import CrawlOptions
 from librarian.library import Librarian
 
 LIMIT = 0.03

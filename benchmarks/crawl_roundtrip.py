@@ -26,7 +26,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from librarian.crawling.crawler import Crawler, CrawlOptions
+from librarian.crawling.crawler import Crawler
+from librarian.crawling.fetching import CrawlOptions
 from librarian.models import Document, SourceFile
 from librarian.parsing.reader import PARSERS
 

@@ -13,7 +13,8 @@ from .application import KEEP, Target, app
 from .output import Page, ProgressLine, write_json
 
 if TYPE_CHECKING:
-    from ..crawling.crawler import CrawlOptions, CrawlReport
+    from ..crawling.crawler import CrawlReport
+    from ..crawling.fetching import CrawlOptions
     from ..settings import Settings
 
 EVERY_S = 5.0  #: between two lines of progress where there is no terminal
@@ -42,7 +43,7 @@ def crawl(
     """
     from ..bootstrap import summarizer_of
     from ..crawling import pages
-    from ..crawling.crawler import CrawlOptions
+    from ..crawling.fetching import CrawlOptions
 
     settings = target.settings()
     settings.require_library()

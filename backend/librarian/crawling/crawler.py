@@ -21,7 +21,7 @@ from ..models import Document
 from ..parsing.metadata import iso
 from . import digest, site_maps, urls
 from . import pages as page_files
-from .fetching import AGENT, Fetched, Fetcher
+from .fetching import AGENT, CrawlOptions, Fetched, Fetcher
 from .pages import WRITER, CrawlState, Record, state_path
 from .web_page import WebPage, as_page
 
@@ -31,23 +31,6 @@ MOST_SITEMAPS = 50
 REMOVED_STATUSES = frozenset({301, 308, 404, 410})  #: the page isn't here any more; any other status may pass
 LONGEST_DELAY_S = 30.0
 GIVEN_UP_AFTER = 3  #: failures of the language model in a row
-
-Summarize = Callable[[str, str], str]  #: title and Markdown → a summary; raises `Unavailable`
-
-
-@dataclass(frozen=True, slots=True)
-class CrawlOptions:
-    """`per_second` 0 means no pause; a site's own Crawl-delay holds all the same."""
-
-    allow_private: bool = False
-    per_second: float = 5.0
-    timeout_s: float = 20.0
-    most_bytes: int = 8 * 1024 * 1024
-    most_pages: int = 5_000
-    most_depth: int = 15  #: links from the first page; lists of pages count as one
-    most_queries: int = 5  #: addresses that differ only behind the question mark
-    save_every: int = 20  #: pages between two saves of the state
-    summarize: Summarize | None = None
 
 
 @dataclass(slots=True)
@@ -87,45 +70,40 @@ class CrawlReport:
 OnProgress = Callable[[CrawlReport, int], None]  #: with the number of addresses in the queue
 
 
+@dataclass
 class Frontier:
-    """Which addresses a crawl visits: what the site lists and links to, without what may not be fetched.
+    """Which addresses a crawl visits: what the site lists and links to, without what may not be fetched."""
 
-    `queue` holds (address, links from the first page); `skip` is called with each address left out, and why.
-    """
-
-    def __init__(
-        self, state: CrawlState, fetcher: Fetcher, options: CrawlOptions, skip: Callable[[str, str], None]
-    ) -> None:
-        self._state = state
-        self._fetcher = fetcher
-        self._options = options
-        self._skip = skip
-        self._queries: Counter[str] = Counter()
-        self.queue: deque[tuple[str, int]] = deque()
-        self.queued: set[str] = set()
-        self.markdown_urls: dict[str, str] = {}  #: page key → the same page as Markdown
-        self.sources: Counter[str] = Counter()
-        self.robots = site_maps.parse_robots("")
-        self.scope = urls.Scope.of(state.root_url)
+    state: CrawlState
+    fetcher: Fetcher
+    options: CrawlOptions
+    skip: Callable[[str, str], None]  #: is called with each address left out, and why
+    scope: urls.Scope
+    robots: Protego = field(default_factory=lambda: site_maps.parse_robots(""))
+    queue: deque[tuple[str, int]] = field(default_factory=deque)  #: (address, links from the first page)
+    queued: set[str] = field(default_factory=set)
+    queries: Counter[str] = field(default_factory=Counter)
+    sources: Counter[str] = field(default_factory=Counter)
+    markdown_urls: dict[str, str] = field(default_factory=dict)  #: page key → the same page as Markdown
 
     def open(self) -> None:
         """Read robots.txt, the first page (whose redirects decide what the site is) and the lists of pages.
 
         Raises `Unavailable` where there is no first page, or no way to know whether it may be fetched.
         """
-        root = self._state.root_url
+        root = self.state.root_url
         self.robots = self._read_robots(root)
-        self._fetcher.slow_down(self.delay_s)
+        self.fetcher.slow_down(self.delay_s)
         if not self.robots.can_fetch(root, AGENT):
             raise CallerError(f"{root} is closed to crawlers by its robots.txt.", hint="Ask its owners.")
-        fetched = self._fetcher.get(root, within=self._moved)
+        fetched = self.fetcher.get(root, within=self._moved)
         if not fetched.ok:
             raise Unavailable(
                 f"{root} can't be read: {fetched.error or f'status {fetched.status}'}.", hint="Check the address."
             )
         if fetched.url != root and not self.scope.holds(fetched.url):
             self.scope = urls.Scope.of(fetched.url)
-            self._state.root_url = fetched.url
+            self.state.root_url = fetched.url
             self.robots = self._read_robots(fetched.url)
         self.add(fetched.url, 0, "first page")
         folders = dict.fromkeys([self.scope.prefix, "/"])
@@ -141,14 +119,14 @@ class Frontier:
 
     def _moved(self, url: str) -> str:
         """A site may move its first page to a folder, to https or to www, but not to another site."""
-        mine, other = (urlsplit(address).hostname or "" for address in (self._state.root_url, url))
+        mine, other = (urlsplit(address).hostname or "" for address in (self.state.root_url, url))
         same = mine.removeprefix("www.") == other.removeprefix("www.")
         return "" if same else f"another site; crawl {url} for that one"
 
     def _read_robots(self, root: str) -> Protego:
         """A missing robots.txt allows everything; one that can't be had allows nothing for now (RFC 9309)."""
         url = urls.normalised("/robots.txt", root)
-        fetched = self._fetcher.get(url)
+        fetched = self.fetcher.get(url)
         if fetched.ok:
             return site_maps.parse_robots(fetched.body[:512_000].decode("utf-8", "replace"))
         if 400 <= fetched.status < 500 or fetched.status in (0, 301, 302):
@@ -165,7 +143,7 @@ class Frontier:
             if not url or url in seen or self._moved(url) or not self.robots.can_fetch(url, AGENT):
                 continue
             seen.add(url)
-            fetched = self._fetcher.get(url, within=self._moved)
+            fetched = self.fetcher.get(url, within=self._moved)
             if fetched.ok:
                 found, further = site_maps.parse_sitemap(fetched.body)
                 for page in found:
@@ -173,14 +151,14 @@ class Frontier:
                 candidates.extend(further)
 
     def _read_llms(self, address: str) -> None:
-        fetched = self._fetcher.get(address, within=self._moved)
+        fetched = self.fetcher.get(address, within=self._moved)
         if not fetched.ok or fetched.media_type == "text/html":
             return
         for url, section in site_maps.parse_llms(as_page(fetched).markdown, fetched.url):
             if self.scope.holds(url):
                 key = urls.page_key(url)
                 if section and section.lower() != "optional":
-                    self._state.categories.setdefault(key, [section])
+                    self.state.categories.setdefault(key, [section])
                 if url.endswith((".md", ".mdx", ".markdown")):
                     self.markdown_urls[key] = url
                 self.add(url, 1, "llms.txt")
@@ -199,31 +177,31 @@ class Frontier:
             return
         self.queued.add(url)
         reason = self.refused(url)
-        if not reason and depth > self._options.most_depth:
-            reason = f"more than {self._options.most_depth} links away"
+        if not reason and depth > self.options.most_depth:
+            reason = f"more than {self.options.most_depth} links away"
         listed = source in ("sitemap", "llms.txt") or urls.names_page(url)
         if not reason and not listed and (query := urlsplit(url).query):
             address = url.removesuffix(query)
-            self._queries[address] += 1
-            if self._queries[address] > self._options.most_queries:
+            self.queries[address] += 1
+            if self.queries[address] > self.options.most_queries:
                 reason = "one address with ever new parameters"
         if not reason:
             self.sources[source] += 1
             self.queue.append((url, depth))
         elif reason != "another site":
-            self._skip(url, reason)
+            self.skip(url, reason)
 
     def take_links(self, page: WebPage, depth: int) -> None:
         """Queue what a page links to, and note the groups of its menus."""
         for url, groups in page.navigation.items():
-            if len(groups) > len(self._state.categories.get(urls.page_key(url), ())):
-                self._state.categories[urls.page_key(url)] = list(groups)
+            if len(groups) > len(self.state.categories.get(urls.page_key(url), ())):
+                self.state.categories[urls.page_key(url)] = list(groups)
         for url in page.links if page.follow else ():
             self.add(url, depth + 1, "navigation" if url in page.navigation else "links")
 
     def category(self, url: str) -> list[str]:
         """The page's groups in the navigation, else the folder it lies in."""
-        if named := self._state.categories.get(urls.page_key(url)):
+        if named := self.state.categories.get(urls.page_key(url)):
             return named[: site_maps.MOST_DEPTH]
         return [part for part in self.scope.below(url)[:-1] if "." not in part][:1]
 
@@ -253,13 +231,10 @@ class Crawler:
         self._deferred: set[str] = set()  # pages that waited once for their canonical addresses
         self._keys: dict[str, str] = {}  # page key → the address that has the file, of this round
         self._texts: dict[str, str] = {}  # hash of a page's text → the same
-        self._fetcher = Fetcher(
-            allow_private=options.allow_private,
-            per_second=options.per_second,
-            timeout_s=options.timeout_s,
-            most_bytes=options.most_bytes,
+        self._fetcher = Fetcher(options)
+        self._frontier = Frontier(
+            self._state, self._fetcher, options, self._report.skip, urls.Scope.of(self._state.root_url)
         )
-        self._frontier = Frontier(self._state, self._fetcher, options, self._report.skip)
 
     def _load_state(self, url: str) -> CrawlState:
         state = CrawlState.load(self._state_path)
@@ -314,11 +289,8 @@ class Crawler:
             for url in list(state.records) if state.round > 1 else ():
                 self._frontier.add(url, options.most_depth, "known")
             queue, visited = self._frontier.queue, 0
-            known = sorted(
-                queue, key=lambda item: not self._has_file(item[0])
-            )  # what is kept stays the page of its text
-            queue.clear()
-            queue.extend(known)
+            # What is kept is visited first, and so stays the page of its text.
+            self._frontier.queue = queue = deque(sorted(queue, key=lambda item: not self._has_file(item[0])))
             while queue:
                 url, depth = queue[0]
                 if report.pages < options.most_pages or self._has_file(url):

@@ -24,6 +24,24 @@ _UNPACKED = frozenset({"", "identity", "gzip", "deflate"})  #: what a body may b
 _LOST = (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError)  #: of a connection that was there
 
 
+Summarize = Callable[[str, str], str]  #: title and Markdown → a summary; raises `Unavailable`
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlOptions:
+    """`per_second` 0 means no pause; a site's own Crawl-delay holds all the same."""
+
+    allow_private: bool = False  #: addresses that aren't public may be reached too (then directly, without a proxy)
+    per_second: float = 5.0
+    timeout_s: float = 20.0  #: for a connection and for each silence; a whole answer may take four times as long
+    most_bytes: int = 8 * 1024 * 1024  #: of one answer, counted after unpacking
+    most_pages: int = 5_000
+    most_depth: int = 15  #: links from the first page; lists of pages count as one
+    most_queries: int = 5  #: addresses that differ only behind the question mark
+    save_every: int = 20  #: pages between two saves of the state
+    summarize: Summarize | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Fetched:
     """What came back. `status` 0 means that nothing did; `error` then says why, as for a refused redirect."""
@@ -47,38 +65,21 @@ class Fetched:
 
 
 class Fetcher:
-    """One site's connection. Sequential: a site sees one request at a time, `per_second` of them at most.
+    """One site's connection. Sequential: a site sees one request at a time, `per_second` of them at most."""
 
-    Args:
-        allow_private: addresses that aren't public may be reached too (then directly, without a proxy).
-        per_second: requests per second; 0 for no limit.
-        timeout_s: for a connection and for each silence; a whole answer may take four times as long.
-        most_bytes: a longer answer is given up, counted after unpacking.
-    """
-
-    def __init__(
-        self,
-        *,
-        allow_private: bool = False,
-        per_second: float = 5.0,
-        timeout_s: float = 20.0,
-        most_bytes: int = 8 * 1024 * 1024,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._allow_private = allow_private
-        self._gap_s = 1 / per_second if per_second else 0.0
-        self._timeout_s = timeout_s
-        self._most_bytes = most_bytes
+    def __init__(self, options: CrawlOptions, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._options = options
+        self._gap_s = 1 / options.per_second if options.per_second else 0.0
         self._sleep = sleep
         self._next = 0.0
         self._checked: set[str] = set()
-        self._peer_is_site = not allow_private and not getproxies()
+        self._peer_is_site = not options.allow_private and not getproxies()
         self.bytes_read = 0
         self.requests = 0
         self._client = httpx.Client(
             follow_redirects=False,
-            timeout=timeout_s,
-            trust_env=not allow_private,
+            timeout=options.timeout_s,
+            trust_env=not options.allow_private,
             headers={"User-Agent": f"{AGENT} (documentation crawler)", "Accept-Encoding": "gzip, deflate"},
         )
 
@@ -132,7 +133,7 @@ class Fetcher:
 
     def _once(self, url: str, headers: Mapping[str, str]) -> Fetched:
         host = urlsplit(url).hostname or ""
-        if not self._allow_private and host not in self._checked:
+        if not self._options.allow_private and host not in self._checked:
             urls.refuse_private(host)
             self._checked.add(host)
         now = time.monotonic()
@@ -140,7 +141,8 @@ class Fetcher:
             self._sleep(self._next - now)
         self._next = max(now, self._next) + self._gap_s
         self.requests += 1
-        deadline = time.monotonic() + 4 * self._timeout_s
+        most_s = 4 * self._options.timeout_s
+        deadline = time.monotonic() + most_s
         try:
             with self._client.stream("GET", url, headers=dict(headers)) as response:
                 if self._peer_is_site:
@@ -153,14 +155,14 @@ class Fetcher:
                 body = bytearray()
                 for piece in response.iter_bytes():
                     body += piece
-                    if len(body) > self._most_bytes:
-                        return Fetched(url, 0, headers=given, error=f"larger than {self._most_bytes:,} bytes")
+                    if len(body) > self._options.most_bytes:
+                        return Fetched(url, 0, headers=given, error=f"larger than {self._options.most_bytes:,} bytes")
                     if time.monotonic() > deadline:
-                        return Fetched(url, 0, headers=given, error=f"took longer than {4 * self._timeout_s:.0f} s")
+                        return Fetched(url, 0, headers=given, error=f"took longer than {most_s:.0f} s")
                 self.bytes_read += len(body)
                 return Fetched(url, 200, bytes(body), given, charset=response.charset_encoding or "")
         except httpx.TimeoutException:
-            return Fetched(url, 0, error=f"no answer within {self._timeout_s:g} s")
+            return Fetched(url, 0, error=f"no answer within {self._options.timeout_s:g} s")
         except _LOST:
             raise
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:

@@ -10,9 +10,11 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from pydantic import TypeAdapter
 
 from ..errors import CallerError, Damaged, NotFound
 from ..files.owned_folder import claim_index
@@ -148,7 +150,6 @@ def overlap(path: Path, markdown: str) -> float:
 
 
 FOLDER = "crawls"  #: within the index folder
-_FORMAT = 1
 WRITER = 4  #: how pages become Markdown; raised where pages that haven't changed come out otherwise
 
 
@@ -188,37 +189,28 @@ class CrawlState:
         """Write it whole or not at all."""
         claim_index(path.parent.parent)
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        data = {"format": _FORMAT, **asdict(self)}
-        data["records"] = {
-            url: {name: value for name, value in record.items() if value not in ("", [], False)}
-            for url, record in data["records"].items()
-        }
-        write_whole(path, json.dumps(data, ensure_ascii=False))
+        write_whole(path, _STATE.dump_json(self, exclude_defaults=True).decode())
 
     @classmethod
     def load(cls, path: Path) -> CrawlState | None:
         """None where there is none. Raises `Damaged` where it can't be read."""
         try:
-            data = json.loads(path.read_text("utf-8"))
-            if data.pop("format") != _FORMAT:
-                raise ValueError("another format")
-            known = {one.name for one in fields(cls)}  # others are of earlier versions
-            data = {name: value for name, value in data.items() if name in known}
-            for record in data["records"].values():
-                record["error"] = record.pop("problem", record.get("error", ""))  # its earlier name
-            data["records"] = {url: Record(**record) for url, record in data["records"].items()}
-            for file in (record.file for record in data["records"].values()):
-                if file and (file.split("/")[0] != path.stem or ".." in file.split("/")):
-                    raise ValueError(f"{file} doesn't lie in its project")
-            data["queue"] = [(str(url), int(depth)) for url, depth in data["queue"]]
-            return cls(**data)
+            state = _STATE.validate_json(path.read_bytes())
+            for record in state.records.values():
+                folder, *inside = record.file.split("/")
+                if record.file and (folder != path.stem or ".." in inside):
+                    raise ValueError(f"{record.file} doesn't lie in its project")
+            return state
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        except (OSError, ValueError) as error:
             raise Damaged(
                 f"The state of a crawl, {path}, can't be read: {error}.",
                 hint="Delete that file and crawl again; pages that haven't changed keep their files.",
             ) from error
+
+
+_STATE = TypeAdapter(CrawlState)
 
 
 def state_path(index: Path, project: str) -> Path:

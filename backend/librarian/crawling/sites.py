@@ -41,6 +41,10 @@ class _Entry:
     def document(self) -> Document:
         return self.stored.document
 
+    @property
+    def named(self) -> dict[str, str]:
+        return {"slug": self.slug, "title": self.document.title, "project": self.document.product}
+
 
 class Sites:
     """Thread-safe. `search` is the library's own engine, so that scores and modes are the same everywhere."""
@@ -191,13 +195,7 @@ def _of_type(entries: list[_Entry], wanted: str) -> list[_Entry]:
 
 def _item(entry: _Entry) -> SiteListItem:
     document = entry.document
-    return SiteListItem(
-        slug=entry.slug,
-        title=document.title,
-        project=document.product,
-        description=document.summary,
-        last_updated=document.last_modified,
-    )
+    return SiteListItem(description=document.summary, last_updated=document.last_modified, **entry.named)
 
 
 def _result(entry: _Entry, hits: Sequence[Hit]) -> SiteResult:
@@ -214,13 +212,11 @@ def _result(entry: _Entry, hits: Sequence[Hit]) -> SiteResult:
         )
         sections.setdefault(section, match)
     return SiteResult(
-        slug=entry.slug,
-        title=document.title,
-        project=document.product,
         category=entry.category,
         relevance_score=max(hit.relevance for hit in hits),
         content_preview=document.summary or hits[0].snippet.text[:300],
         section_matches=list(sections.values()),
+        **entry.named,
     )
 
 
@@ -229,9 +225,6 @@ def _document(entry: _Entry, document: Document, include_sections: bool) -> Site
     sources = matter.get("source_urls") or matter.get("source_url") or []
     keywords = matter.get("keywords")
     return SiteDocument(
-        slug=entry.slug,
-        title=document.title,
-        project=document.product,
         category=str(matter.get("category") or entry.category),
         file_path=document.file_path,
         sources=list(map(str, sources if isinstance(sources, list) else [sources])),
@@ -239,6 +232,7 @@ def _document(entry: _Entry, document: Document, include_sections: bool) -> Site
         keywords=list(map(str, keywords if isinstance(keywords, list) else digest.keywords(document))),
         summary=document.summary,
         sections=sections_of(entry.slug, document) if include_sections else [],
+        **entry.named,
     )
 
 

@@ -141,12 +141,16 @@ class Scope:
         return [part for part in unquote(urlsplit(url).path[len(self.prefix) :]).split("/") if part]
 
     def may_be_page(self, url: str) -> bool:
-        """Whether one of the site's addresses is a page's, and not that of the form to search it.
+        """Whether one of the site's addresses is a page's, not a file's or a generator's own index or form to search.
 
-        >>> Scope.of("https://e.org/docs/").may_be_page("https://e.org/docs/search.html")
-        False
+        >>> scope = Scope.of("https://e.org/docs/")
+        >>> [scope.may_be_page(f"https://e.org/docs/{name}") for name in ("v1.2/notes", "logo.png", "search.html")]
+        [True, False, False]
         """
-        return may_be_page(url) and not _SEARCH.fullmatch("/".join(self.below(url)))
+        path = urlsplit(url).path
+        ending = posixpath.splitext(path.rsplit("/", 1)[-1])[1].lower()[1:]
+        is_own = _MACHINERY.search(path) or _SEARCH.fullmatch("/".join(self.below(url)))
+        return not is_own and ending not in _FILE_ENDINGS
 
 
 def trap(url: str) -> str:
@@ -160,18 +164,6 @@ def trap(url: str) -> str:
     if segments and Counter(segments).most_common(1)[0][1] >= MOST_REPEATS:
         return "its path goes in circles"
     return ""
-
-
-def may_be_page(url: str) -> bool:
-    """Whether the address is a page's rather than an image's, a download's or a generator's own index's.
-
-    >>> may_be_page("https://e.org/v1.2/notes"), may_be_page("https://e.org/logo.png")
-    (True, False)
-    """
-    if _MACHINERY.search(urlsplit(url).path):
-        return False
-    ending = posixpath.splitext(urlsplit(url).path.rsplit("/", 1)[-1])[1].lower()
-    return ending[1:] not in _FILE_ENDINGS
 
 
 def names_page(url: str) -> bool:

@@ -6,7 +6,7 @@ import codecs
 import html
 import posixpath
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -36,7 +36,7 @@ from .html_cleanup import (
 )
 from .metadata import DATE_KEYS, given_doc_type, given_language, modified_of, parse_date, summary_of, tags_of
 from .plain_text import plain
-from .zip_package import ZipPackage, opened, resolved_target
+from .zip_package import opened, resolved_target
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -508,14 +508,15 @@ class EpubParser:
                 raise SourceError(
                     f"'{source.file_path}' is locked by its seller.", hint="Leave it out.", reason="encrypted"
                 )
-            root = package.tree(_CONTAINER)
-            book = next((element.get("full-path") or "" for element in root.iter("{*}rootfile")), "")
+            book = next((one.get("full-path") or "" for one in package.tree(_CONTAINER).iter("{*}rootfile")), "")
             opf = package.tree(book)
             for chapter in _chapters(opf, book):
-                if chapter in package and not builder.full:
-                    _write(package, chapter, builder)
-                elif chapter not in package:
+                if chapter not in package:
                     builder.notes.append(f"the chapter {posixpath.basename(chapter)} is missing")
+                elif not builder.full:
+                    root = html_tree(package.read(chapter).decode("utf-8", "replace"))
+                    if root is not None:
+                        HtmlPage(builder, strict=False).write(root)
         title = _first(opf, "title")
         return builder.document(
             source,
@@ -527,23 +528,14 @@ class EpubParser:
         )
 
 
-def _write(package: ZipPackage, chapter: str, builder: DocumentBuilder) -> None:
-    root = html_tree(package.read(chapter).decode("utf-8", "replace"))
-    if root is not None:
-        HtmlPage(builder, strict=False).write(root)
-
-
-def _chapters(opf: _Element, book: str) -> list[str]:
-    items = {
-        item.get("id"): (item.get("href") or "", item.get("media-type") or "", item.get("properties") or "")
-        for item in opf.iter("{*}item")
-    }
-    chapters: list[str] = []
+def _chapters(opf: _Element, book: str) -> Iterator[str]:
+    items = {item.get("id"): item for item in opf.iter("{*}item")}
     for reference in opf.iter("{*}itemref"):
-        href, media, properties = items.get(reference.get("idref"), ("", "", ""))
-        if href and media in _PAGES and "nav" not in properties.split():
-            chapters.append(resolved_target(book, href))
-    return chapters
+        item = items.get(reference.get("idref"))
+        if item is None or item.get("media-type") not in _PAGES or "nav" in (item.get("properties") or "").split():
+            continue
+        if href := item.get("href"):
+            yield resolved_target(book, href)
 
 
 def _first(opf: _Element, name: str) -> str:

@@ -190,7 +190,7 @@ def is_silent(element: _Element, name: str) -> bool:
     """Whether a reader sees nothing of an element, or but a mark that leads to where it stands."""
     get = element.get
     if name in _SILENT:
-        return get("role") != "tab"
+        return bool(get("role") != "tab")
     if not element.attrib:
         return False
     if get("role") != "tabpanel" and (

@@ -21,7 +21,8 @@ from pathlib import Path
 import pytest
 
 from librarian.cli import main
-from librarian.crawling.crawler import Crawler, CrawlOptions, CrawlReport
+from librarian.crawling.crawler import Crawler, CrawlReport
+from librarian.crawling.fetching import CrawlOptions
 from librarian.crawling.pages import CrawlState, state_path
 from librarian.errors import CallerError, Damaged, NotFound, Unavailable
 from tests.crawling.site import PAGES, SECTIONS, Site, served
@@ -164,7 +165,8 @@ def test_a_refresh_fetches_only_what_changed_and_drops_what_is_gone(crawled: Cra
 KILLED = """
 import sys
 from pathlib import Path
-from librarian.crawling.crawler import Crawler, CrawlOptions
+from librarian.crawling.crawler import Crawler
+from librarian.crawling.fetching import CrawlOptions
 options = CrawlOptions(allow_private=True, per_second=0, timeout_s=2, most_bytes=2_000_000)
 Crawler(sys.argv[1], "gadgets", Path(sys.argv[2]), Path(sys.argv[3]), options).run()
 """

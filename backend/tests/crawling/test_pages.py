@@ -18,7 +18,7 @@ from lxml import html
 
 from librarian.crawling import pages as page_files
 from librarian.crawling import site_maps, urls
-from librarian.crawling.fetching import Fetched, Fetcher
+from librarian.crawling.fetching import CrawlOptions, Fetched, Fetcher
 from librarian.crawling.site_maps import parse_robots
 from librarian.crawling.web_page import as_page, read_page, written
 from librarian.errors import CallerError
@@ -82,7 +82,7 @@ def test_a_page_called_search_is_one_unless_it_is_the_sites_own_form(path: str, 
     ],
 )
 def test_a_dot_in_a_name_is_no_ending_unless_files_have_it(path: str, page: bool) -> None:
-    assert urls.may_be_page(f"https://e.org{path}") is page
+    assert urls.Scope.of("https://e.org/").may_be_page(f"https://e.org{path}") is page
 
 
 @pytest.mark.parametrize(
@@ -684,7 +684,8 @@ def test_limits_hold_after_unpacking_and_busy_sites_are_asked_again() -> None:
     site.failing = {"/busy"}
     waited: list[float] = []
     with served(site):
-        fetcher = Fetcher(allow_private=True, per_second=1, timeout_s=5, most_bytes=1_000_000, sleep=waited.append)
+        options = CrawlOptions(allow_private=True, per_second=1, timeout_s=5, most_bytes=1_000_000)
+        fetcher = Fetcher(options, sleep=waited.append)
         try:
             assert fetcher.get(f"{site.url}/bomb").error == "larger than 1,000,000 bytes"
             assert fetcher.get(f"{site.url}/busy").status == 503

@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from librarian.cli import main
-from librarian.crawling.crawler import Crawler, CrawlOptions, CrawlReport
-from librarian.crawling.fetching import Fetcher
+from librarian.crawling.crawler import Crawler, CrawlReport
+from librarian.crawling.fetching import CrawlOptions, Fetcher
 from librarian.crawling.pages import CrawlState, remove_project, state_path
 from librarian.errors import Damaged, Unavailable
 from tests.crawling.site import Site, served
@@ -242,7 +242,7 @@ def test_a_connection_that_was_lost_or_a_busy_site_is_tried_again(
     manual: Manual, answer: tuple[int, dict[str, str], bytes]
 ) -> None:
     manual.answers["/m/one"] = answer
-    fetcher = Fetcher(allow_private=True, per_second=0, timeout_s=5, sleep=lambda _: manual.answers.clear())
+    fetcher = Fetcher(OPTIONS, sleep=lambda _: manual.answers.clear())
     try:
         assert fetcher.get(f"{manual.url}/m/one").ok
     finally:
