@@ -290,10 +290,10 @@ class Crawler:
                 self._frontier.add(url, options.most_depth, "known")
             queue, visited = self._frontier.queue, 0
             # What is kept is visited first, and so stays the page of its text.
-            self._frontier.queue = queue = deque(sorted(queue, key=lambda item: not self._has_file(item[0])))
+            self._frontier.queue = queue = deque(sorted(queue, key=lambda item: not self._record(item[0]).file))
             while queue:
                 url, depth = queue[0]
-                if report.pages < options.most_pages or self._has_file(url):
+                if report.pages < options.most_pages or self._record(url).file:
                     self._visit(url, depth)
                 else:
                     report.skip(url, f"more than {options.most_pages:,} pages")
@@ -323,9 +323,8 @@ class Crawler:
             self._state.queue = list(self._frontier.queue)
             self._state.save(self._state_path)
 
-    def _has_file(self, url: str) -> bool:
-        record = self._state.records.get(url)
-        return record is not None and bool(record.file)
+    def _record(self, url: str) -> Record:
+        return self._state.records.get(url, Record())
 
     def _refuse_a_dead_end(self) -> None:
         """A notice or a login instead of the first page would make all pages equal, and remove all but one."""
@@ -358,7 +357,7 @@ class Crawler:
 
     def _visit(self, url: str, depth: int) -> None:
         state = self._state
-        record = state.records.get(url, Record())
+        record = self._record(url)
         if record.round == state.round:
             return
         same = self._keys.get(urls.page_key(url), url)
@@ -384,7 +383,7 @@ class Crawler:
             target = fetched.url
             if target != url:
                 self._set(url, Record(duplicate_of=target))
-                if state.records.get(target, Record()).round == state.round:
+                if self._record(target).round == state.round:
                     return
             page = as_page(fetched)
             self._frontier.take_links(page, depth)
@@ -393,8 +392,8 @@ class Crawler:
     def _set(self, url: str, record: Record) -> None:
         """Record an address that has no file of its own (any more)."""
         record.round = self._state.round
-        before = self._state.records.get(url)
-        if before is not None and before.file:
+        before = self._record(url)
+        if before.file:
             self._report.removed += page_files.remove(self._root, before.file)
             self._report.pages -= 1
             if self._keys.get(urls.page_key(url)) == url:
@@ -415,7 +414,7 @@ class Crawler:
     def _keep(self, url: str, page: WebPage, fetched: Fetched, depth: int) -> None:
         """Write a page, unless it is none, may not be kept or is a duplicate."""
         is_page = not page.error.startswith("not a page")
-        if page.error and is_page and self._has_file(url):
+        if page.error and is_page and self._record(url).file:
             self._fail(url, self._state.records[url], page.error, keep=True)
         elif page.error or not page.indexable:
             error = page.error or "noindex or a mere redirect"
@@ -444,7 +443,7 @@ class Crawler:
     def _waits_for_canonical(self, url: str, page: WebPage, depth: int) -> bool:
         """Whether a page is visited once more, after its canonical address, which decides what becomes of it."""
         canonical = page.canonical
-        visited = self._state.records.get(canonical, Record()).round == self._state.round
+        visited = self._record(canonical).round == self._state.round
         if not canonical or visited or url in self._deferred or canonical == url or self._frontier.refused(canonical):
             return False
         self._deferred.add(url)
@@ -455,7 +454,7 @@ class Crawler:
 
     def _same_as(self, url: str, page: WebPage, markdown: str) -> str:
         """The address under which this page is kept already: its canonical one, or one with the same text."""
-        file = self._state.records.get(page.canonical, Record()).file
+        file = self._record(page.canonical).file
         if file and page.canonical != url and page_files.overlap(self._root / file, markdown) >= 0.5:
             return page.canonical
         other = self._texts.get(page_files.hash_of(markdown), url)
@@ -468,7 +467,7 @@ class Crawler:
 
     def _write(self, url: str, page: WebPage, markdown: str, fetched: Fetched) -> None:
         state, report = self._state, self._report
-        before = state.records.get(url, Record())
+        before = self._record(url)
         title = page.title or page_files.title_of(markdown, url)
         text_hash = page_files.hash_of(markdown)
         if not re.search(r"^\s*# ", markdown, re.MULTILINE):

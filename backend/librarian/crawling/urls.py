@@ -92,12 +92,12 @@ def _spelt(url: str) -> str:
     slash = path.endswith(("/", "/.", "/.."))
     path = posixpath.normpath("/" + path.lstrip("/")) if path else "/"
     path = "/" + path.lstrip("/") + ("/" if slash and path != "/" else "")
-    query = [pair for pair in parse_qsl(parts.query, True) if not _tells_who(*pair)]
+    query = [
+        (key, value)
+        for key, value in parse_qsl(parts.query, True)
+        if not _TRACKING.fullmatch(key) and not (key == "s" and _BARE_SESSION.fullmatch(value))
+    ]
     return urlunsplit((parts.scheme, shown, path, urlencode(sorted(query)), ""))
-
-
-def _tells_who(key: str, value: str) -> bool:
-    return bool(_TRACKING.fullmatch(key)) or (key == "s" and bool(_BARE_SESSION.fullmatch(value)))
 
 
 def page_key(url: str) -> str:

@@ -14,7 +14,7 @@ from lxml.etree import _Element
 
 from ..errors import SourceError
 from ..parsing.document_builder import DocumentBuilder
-from ..parsing.html import HtmlPage, decode_page, html_tree, page_title, title_tag
+from ..parsing.html import HtmlPage, decode_page, html_tree, meta_tags, page_title, title_tag
 from ..parsing.html_cleanup import around_text, forwarded_to, main_of
 from . import pages, site_maps, urls
 from .fetching import AGENT, Fetched
@@ -82,9 +82,7 @@ def read_page(body: bytes, url: str, charset: str = "") -> WebPage:
     if root is None:
         return WebPage("", "", error="no text")
     base = urls.normalised(next(iter(root.xpath("//base/@href")), ""), url) or url
-    meta = {
-        (tag.get("name") or tag.get("property") or "").lower(): tag.get("content") or "" for tag in root.iter("meta")
-    }
+    meta = meta_tags(root)
     indexable, follow = _robots_rules(f"{meta.get('robots', '')},{meta.get('librarian', '')}")
     target = forwarded_to(root)
     refresh = urls.normalised(target, base) if target else ""

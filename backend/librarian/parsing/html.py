@@ -385,13 +385,15 @@ class HtmlParser:
             )
         if builder.is_empty:
             builder.paragraph(title)
-        keywords = _meta(root, "keywords")
+        meta = meta_tags(root)
+        keywords = meta.get("keywords", "")
+        dates = (meta[name] for name in ("dcterms.modified", "article:modified_time", "last-modified") if name in meta)
         document = builder.document(
             source,
             source.extension,
             title=title,
             tags=tags_of(values) or ([] if keywords == title_tag(root) else keywords.split(",")),
-            modified=parse_date(_meta(root, "dcterms.modified", "article:modified_time", "last-modified")),
+            modified=parse_date(next(dates, "")),
             is_better=True,
         )
         is_signpost = root is not None and len(document.text) < _LONGEST_SIGNPOST and forwarded_to(root)
@@ -483,11 +485,13 @@ def title_tag(root: _Element | None) -> str:
     return "" if found is None else " ".join("".join(found.itertext()).split())
 
 
-def _meta(root: _Element | None, *names: str) -> str:
-    for element in root.iter("meta") if root is not None else ():
-        if (element.get("name") or element.get("property") or element.get("http-equiv") or "").lower() in names:
-            return element.get("content") or ""
-    return ""
+def meta_tags(root: _Element | None) -> dict[str, str]:
+    """What a page says about itself, by name."""
+    found = root.iter("meta") if root is not None else ()
+    return {
+        (tag.get("name") or tag.get("property") or tag.get("http-equiv") or "").lower(): tag.get("content") or ""
+        for tag in found
+    }
 
 
 _CONTAINER = "META-INF/container.xml"

@@ -1,6 +1,4 @@
-"""What stands around the text of an HTML page, and what its elements are: rules of the usual generators as tables of
-names, and of what its content alone shows, such as links to the pages before and behind.
-"""
+"""What stands around the text of an HTML page, and what its elements are, mostly by names of the usual generators."""
 
 from __future__ import annotations
 
@@ -198,7 +196,7 @@ def is_silent(element: _Element, name: str) -> bool:
     ):
         return True
     if name == "a" and "#" in (get("href") or ""):
-        return _text(element) in _SELF
+        return "".join(element.itertext()).strip() in _SELF
     return False
 
 
@@ -299,7 +297,3 @@ def is_layout(table: _Element) -> bool:
             most = max(most, cells)
             headed = headed or name == "th"
     return most == 1 and not headed
-
-
-def _text(element: _Element) -> str:
-    return "".join(element.itertext()).strip()
