@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from operator import itemgetter
 
 from ..models import NOT_INCLUDED, Document, Frame
@@ -50,8 +49,8 @@ def _shifted(spans: Sequence[SourceSpan], start: int, end: int) -> tuple[SourceS
 
 
 def _seen_from(frame: Frame, start: int) -> Frame:
-    offsets = {name: getattr(frame, name) - start for name in ("start", "end", "opening_end", "closing_start")}
-    return replace(frame, **offsets)
+    first, end, closing = frame.start - start, frame.end - start, frame.closing_start - start
+    return Frame(frame.kind, first, end, frame.opening, frame.opening_end - start, frame.closing, closing)
 
 
 def _unseen(document: Document) -> Iterator[SourceSpan]:

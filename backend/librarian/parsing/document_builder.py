@@ -85,11 +85,13 @@ def new_document(source: SourceFile, title: str, text: str, decoded: Decoded | N
 
 
 class DocumentBuilder:
-    """Collects blocks; `document` makes them a `Document`. `full` says that nothing more is taken."""
+    """Collects blocks; `document` makes them a `Document`. `full` says that nothing more is taken, `is_empty` that
+    nothing has been written, `has_headings` that a heading has."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
-        self.full = False
+        self.full = self.has_headings = False
+        self.is_empty = True
         self._parts: list[str] = []
         self._length = 0
         self._line = 1
@@ -101,19 +103,9 @@ class DocumentBuilder:
         self._code: list[str] = []  # lines, until something else is written
 
     @property
-    def is_empty(self) -> bool:
-        """Whether nothing has been written."""
-        return not self._blocks
-
-    @property
     def text(self) -> str:
         """What has been written so far."""
         return "".join(self._parts)
-
-    @property
-    def has_headings(self) -> bool:
-        """Whether a heading has been written."""
-        return bool(self._headings)
 
     @property
     def headings(self) -> Sequence[Heading]:
@@ -213,7 +205,7 @@ class DocumentBuilder:
         last = self._blocks[-1] if self._blocks else None
         joins = kind == "list" and last is not None and last.kind == "list" and not self._pages_due
         gap = "" if not self._length else "\n" if joins else "\n\n"
-        start = self._length + len(gap)
+        start, self.is_empty = self._length + len(gap), False
         self._line += len(gap)
         if self._pages_due:
             self._pages += [start if self._pages else 0] + [start] * (self._pages_due - 1)
@@ -225,6 +217,7 @@ class DocumentBuilder:
             self._pages = (self._pages or [0]) + [start + place for place in places]
         if level:
             self._headings.append(Heading(level, words, self._line, start))
+            self.has_headings = True
         self._line += body.count("\n")
         self._parts += (gap, body)
         self._length = start + len(body)

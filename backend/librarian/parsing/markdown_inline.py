@@ -111,7 +111,7 @@ _RULES = (
         r"|\[TOC\]|\[\[_?toc_?\]\])[ \t]*$",
         "include",
     ),
-    _rule("{: {. {# {", _ATTRIBUTES, "attributes"),  # (425)
+    _Rule(["{:", "{.", "{#", "{ .", "{ #"], re.compile(_ATTRIBUTES), "attributes", None),  # (425)
     # Icons of Material for MkDocs (55)
     _rule(
         ":material- :octicons- :fontawesome- :simple-", r":(?:material|octicons|fontawesome|simple)-[a-z0-9-]+:", "icon"

@@ -53,24 +53,20 @@ _YEAR = re.compile(r"\d{4}")
 _DAYS = (dt.datetime(2000, 1, 1), dt.datetime(2001, 2, 2))
 _DATE_IN_NAME = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)[^/]*\Z")
 
-#: By the file's name, its folders included; the first that matches holds.
-_TYPE_BY_NAME: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("readme", re.compile(r"(?:^|/)readme(?:[._-][^/]*)?$")),
-    ("api", re.compile(r"(?:^|[/_.-])(?:api|apis|openapi|swagger|rest|graphql)(?:[/_.-]|$)")),
-    ("architecture", re.compile(r"(?:^|[/_.-])(?:architecture|design|adr|internals|overview-?diagrams?)(?:[/_.-]|$)")),
+#: By words of the file's name, its folders included; the first that matches holds.
+_WORDS_OF_TYPES = (
+    ("api", "api|apis|openapi|swagger|rest|graphql"),
+    ("architecture", "architecture|design|adr|internals|overview-?diagrams?"),
     (
         "guide",
-        re.compile(
-            r"(?:^|[/_.-])(?:guides?|tutorials?|how-?to|howto|getting-?started|quick-?start|tasks|walkthroughs?|"
-            r"examples?|cookbook|setup|installation|install)(?:[/_.-]|$)"
-        ),
+        "guides?|tutorials?|how-?to|howto|getting-?started|quick-?start|tasks|walkthroughs?|examples?|cookbook|setup|"
+        "installation|install",
     ),
-    (
-        "reference",
-        re.compile(
-            r"(?:^|[/_.-])(?:references?|ref|glossary|configuration|config|cli|commands?|spec|specs)(?:[/_.-]|$)"
-        ),
-    ),
+    ("reference", "references?|ref|glossary|configuration|config|cli|commands?|spec|specs"),
+)
+_TYPE_BY_NAME: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("readme", re.compile(r"(?:^|/)readme(?:[._-][^/]*)?$")),
+    *((kind, re.compile(rf"(?:^|[/_.-])(?:{words})(?:[/_.-]|$)")) for kind, words in _WORDS_OF_TYPES),
 )
 
 #: By the title and the beginning of the text, where the name says nothing.
@@ -167,14 +163,8 @@ def _says_nothing(stem: str) -> bool:
 def tags_of(front_matter: Mapping[str, object]) -> tuple[str, ...]:
     """`tags` (or `keywords`) as a list or comma-separated, in order, without repeats."""
     given = front_matter.get("tags", front_matter.get("keywords"))
-    if isinstance(given, str):
-        parts: Sequence[object] = given.split(",")
-    elif isinstance(given, Mapping):
-        parts = list(given)
-    elif isinstance(given, Sequence):
-        parts = given
-    else:
-        parts = [] if given is None else [given]
+    given = given.split(",") if isinstance(given, str) else given
+    parts = list(given) if isinstance(given, Sequence | Mapping) else [given]
     return tuple(dict.fromkeys(tag for part in parts if part is not None and (tag := _tag(part))))
 
 
