@@ -195,7 +195,7 @@ class TantivyIndex(KeywordIndex):
 
         An entry's raw score is Σ over fields f and terms t of
         ``weight(f) · idf(t, f) · tf · (k1 + 1) / (tf + k1 · (1 − b + b · length / mean length))``;
-        `scores` divide it by `reach`.
+        `scores` divide it by the most that it could be.
         """
         with self._reading() as searcher:
             started = time.perf_counter()
@@ -222,15 +222,6 @@ class TantivyIndex(KeywordIndex):
             ids, raw = self._passing(searcher, [(MUST, scored)], selection, limit)
             order = np.argsort(ids)
             return ids[order], raw[order] / self._reach(searcher, query)
-
-    def reach(self, query: AnalyzedQuery) -> float:
-        """The most that any text could score for this query.
-
-        As tf grows, a term's score approaches weight · idf · (k1 + 1) from below; so the sum of that over all terms, in
-        each field where they occur, bounds every score. A term that occurs nowhere counts as one of the body.
-        """
-        with self._reading() as searcher:
-            return self._reach(searcher, query)
 
     def features(self, query: AnalyzedQuery, chunk_ids: Ids, names: Collection[str] = FEATURES) -> dict[str, Vector]:
         """One search per name, over these chunks only, which takes longer than one over all does. Demands of the query
@@ -334,7 +325,11 @@ class TantivyIndex(KeywordIndex):
         return _best(searcher, joined([*clauses, *self._build.selected(selection)]), limit)
 
     def _reach(self, searcher: Any, query: AnalyzedQuery) -> float:
-        """`reach`; remembered for the last question, which is asked of a search and of its features."""
+        """The most that any text could score; remembered for the last query, which a search and its features ask of.
+
+        As tf grows, a term's score approaches weight · idf · (k1 + 1) from below; so the sum of that over all terms, in
+        each field where they occur, bounds every score. A term that occurs nowhere counts as one of the body.
+        """
         known = self._reached
         if known is None or known[0] is not searcher or known[1] is not query:
             held, body = self._frequency_of(searcher), self._build.weights["body"]

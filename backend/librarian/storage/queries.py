@@ -206,9 +206,8 @@ class CatalogReader:
         for *row, digest in rows:
             email = emails.get(row[0])
             alike = {*same_content.get(digest, ()), *(same_mail.get(email[-1], ()) if email else ())} - {row[1]}
-            found[row[0]] = stored_document(
-                tuple(row), email[:-1] if email else None, texts.get(row[0]), tuple(sorted(alike)[:MOST_COPIES])
-            )
+            also_in = tuple(sorted(alike)[:MOST_COPIES])
+            found[row[0]] = stored_document(tuple(row), email[:-1] if email else None, texts.get(row[0]), also_in)
         return found
 
     def _paths_by(self, statement: str, values: Iterable[str]) -> dict[str, list[str]]:
