@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 
 from ..document_builder import DocumentBuilder, Target
 from ..html import HtmlPage, html_tree
-from ..html_cleanup import is_layout, name_of
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
 #: Elements with a blank line above and below; all others stand on lines of their own at most.
 _PARAGRAPHS = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "ul", "ol", "table", "blockquote", "hr"})
-_NO_CELLS = frozenset({"ul", "ol", "blockquote", "hr"})  #: what a table that isn't a layout doesn't hold
-_MOST_IN_CELL = 3  #: paragraphs
 _SPACES = re.compile(r"\s+")
 _DEEPEST_QUOTE = 10
 _CONTROLS = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f]")
@@ -57,8 +54,7 @@ class _Lines(DocumentBuilder):
         for line in words.split("\n"):
             self.line(_SPACES.sub(" ", line).strip())
 
-    def quote(self, words: str, links: Iterable[Target] = ()) -> None:
-        self.paragraph(words)
+    quote = paragraph
 
     def item(self, words: str, depth: int = 0, mark: str = "-", links: Iterable[Target] = ()) -> None:
         lead = f"{'  ' * depth}{mark} "
@@ -83,26 +79,6 @@ class _MailPage(HtmlPage):
     def __init__(self, lines: _Lines) -> None:
         super().__init__(lines, strict=False)
         self._text = lines
-
-    def _is_left_out(self, element: _Element, name: str) -> bool:
-        hidden = "mso-hide:all" in (element.get("style") or "").replace(" ", "").lower()
-        return hidden or super()._is_left_out(element, name)
-
-    def _is_layout(self, table: _Element) -> bool:
-        """A table of cells holds no lists or quotes, few paragraphs, and nothing beside its cells."""
-        if is_layout(table):
-            return True
-        paragraphs = 0
-        for inner in table.iterdescendants():
-            name = name_of(inner)
-            paragraphs = 0 if name in ("td", "th") else paragraphs + (name in ("p", "div"))
-            strays = "".join([inner.text or "", *(cell.tail or "" for cell in inner)]) if name == "tr" else ""
-            if name in _NO_CELLS or paragraphs > _MOST_IN_CELL or strays.strip():
-                return True
-        return False
-
-    def _image(self, element: _Element) -> str:
-        return f" {element.get('alt') or ''} "
 
     def _start(self, element: _Element, name: str) -> bool:
         self._apart(name)
