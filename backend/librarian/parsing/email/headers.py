@@ -94,7 +94,10 @@ class RawHeaders(email.policy.Compat32):
         value = value[: _LONGEST_LIST if name in _LISTS else _LONGEST]
         if name in _PARAMETRIZED:
             value = ";".join(value.split(";", _MOST_PARAMETERS)[:_MOST_PARAMETERS])
-        value = repaired(_FOLD.sub("", value)).replace("\0", " ")
+        value = _FOLD.sub("", value)
+        if not value.isascii():
+            value = decoded_by(value.encode("utf-8", "surrogateescape"), "")[0]
+        value = value.replace("\0", " ")
         return value.strip(" \t\"';") if name == "content-transfer-encoding" else value
 
 
@@ -102,18 +105,11 @@ class Headers:
     """Header values as a reader sees them; the first one of a name counts, as mail programs show it."""
 
     def __init__(self, message: Message) -> None:
-        self._policy = message.policy
-        self._sent: dict[str, list[str]] = {}
-        for name, value in message.raw_items():
-            self._sent.setdefault(name.strip().lower(), []).append(value)
-        self._raw: dict[str, list[str]] = {}
+        self._message = message
 
     def raw(self, name: str) -> list[str]:
         """The values of a header, as they stand."""
-        if name not in self._raw:
-            sent = self._sent.get(name, ())[:_MOST_ALIKE]
-            self._raw[name] = [self._policy.header_fetch_parse(name, value) for value in sent]
-        return self._raw[name]
+        return self._message.get_all(name, [])[:_MOST_ALIKE]
 
     def text(self, name: str) -> str:
         """The first value, decoded to one line; empty where there is none."""
@@ -154,19 +150,6 @@ def _addressed(value: str) -> list[tuple[str, str]]:
     rest = _BARE.findall(value[end:])
     name = _BARE.sub("", value).strip(" ,;\"'") if len(rest) == 1 and not found else ""
     return found + [(name, address) for address in rest]
-
-
-def repaired(value: str) -> str:
-    """A header with raw 8-bit bytes in it, decoded by what they look like."""
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        raw = value.encode("utf-8", "surrogateescape")
-        try:
-            return decode(raw, "header").text
-        except SourceError:
-            return raw.decode("latin-1")
-    return value
 
 
 def readable(value: str) -> str:
@@ -325,18 +308,13 @@ def writer_of(headers: Headers) -> str:
         return _person(via["name"] if via else name, f"{inside[1]}@{inside[2] or inside[3]}")
     if via is None:
         return shown
-    people = [_split(one) for header in ("x-original-from", "x-original-sender") for one in headers.addresses(header)]
-    recipients = [_split(one)[1].casefold() for header in ("to", "cc") for one in headers.addresses(header)]
-    if not people and (headers.raw("list-id") or headers.raw("list-post") or address.casefold() in recipients):
-        replies = [_split(one) for one in headers.addresses("reply-to")]
-        replies = [one for one in replies if one[1].casefold() != address.casefold()]
-        # where a mail has no name, lists take what stands before the `@`
-        named = [
-            one
-            for one in (*replies, *map(_split, headers.addresses("cc")))
-            if (one[0] or one[1].partition("@")[0]).casefold() == via["name"].casefold()
-        ]
-        people = named or (replies if len(replies) == 1 else [])
+    originals = [*headers.addresses("x-original-from"), *headers.addresses("x-original-sender")]
+    listed = [*headers.addresses("to"), *headers.addresses("cc")]
+    is_list = headers.raw("list-id") or headers.raw("list-post") or any(address in one for one in listed)
+    people = [_split(one) for one in originals]
+    if not people and is_list:  # where a mail has no name, lists take what stands before the `@`
+        others = [_split(one) for one in (*headers.addresses("reply-to"), *headers.addresses("cc"))]
+        people = [one for one in others if (one[0] or one[1].partition("@")[0]).casefold() == via["name"].casefold()]
     if not people or people[0][1].casefold() == address.casefold():
         return shown
     return _person(people[0][0] or via["name"], people[0][1])

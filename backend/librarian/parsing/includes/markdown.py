@@ -197,13 +197,7 @@ def _hugo(match: re.Match[str], reader: IncludeReader, stack: Sequence[str]) -> 
     target = arguments.get("file") or first
     if not target:
         return None
-    targets, folders = [target], reader.upwards(os.path.dirname(stack[0]))
-    if name == "include":
-        targets, folders = [target, f"includes/{target}"], [os.path.dirname(stack[-1]), *folders]
-    elif name == "readfile":
-        folders = folders if target.startswith("/") else [os.path.dirname(stack[-1])]
-    else:
-        targets = [target, f"examples/{target}"]
+    folders = [os.path.dirname(stack[-1]), *_project(reader, stack)]
 
     def chosen(text: str) -> list[str]:
         start = read_front_matter(text).end if target.endswith((".md", ".html")) else 0
@@ -212,6 +206,7 @@ def _hugo(match: re.Match[str], reader: IncludeReader, stack: Sequence[str]) -> 
     shown = name in ("include", "readfile") and arguments.get("code") != "true"
     language = None if shown else arguments.get("language") or arguments.get("lang") or ""
     lead = () if name == "readfile" else (f"`{target}`", "")
+    targets = [target, f"includes/{target}", f"examples/{target}"]
     return _Include(targets, folders, chosen, language, lead, missing=match[0])
 
 
