@@ -69,7 +69,6 @@ _COUNT = r"\.?\s*(?:[\[(]\d+[\])]|[\^*]\d+)?\s*[:：]"
 _REPLY_MARK = re.compile(rf"\A(?:(?:{_ANSWERS}|{_FORWARDS}){_COUNT}|{_ITALIAN})", re.I)
 _ANSWER_MARK = re.compile(rf"(?:{_ANSWERS}){_COUNT}|{_ITALIAN_ANSWER}", re.I)
 _TAG = re.compile(r"\[[^\[\]]{1,60}\]")
-_WAS = re.compile(r"[\[(]\s*was:", re.I)
 _BETWEEN_WORDS = re.compile(r"\W+")
 #: Encodings that hold all of another, and are meant where that one is named (WHATWG's Encoding Standard).
 _SUPERSETS = SUPERSETS | {"ascii": "cp1252", "iso8859-11": "cp874", "gbk": "gb18030", "big5": "cp950"}
@@ -213,15 +212,12 @@ def _declared(data: bytes, charset: str, codec: str) -> tuple[str, str, float] |
 def topic_of(subject: str) -> str:
     """The subject without Re:, AW:, Fwd: and [tags], in one case.
 
-    >>> topic_of("RE: [dev-list] Aw: Fwd: Release plan (was: Lunch)")
+    >>> topic_of("RE: [dev-list] Aw: Fwd: Release plan")
     'release plan'
     """
     rest, before = _SPACES.sub(" ", subject).strip(), ""
     while rest != before:
         before, rest = rest, _untagged(_REPLY_MARK.sub("", rest, count=1).strip())
-    # one expression up to the closing bracket would take time that grows with the square of the subject's length
-    if rest.endswith(("]", ")")) and (was := _WAS.search(rest)):
-        rest = rest[: was.start()].strip() or rest
     return rest.casefold()
 
 

@@ -129,14 +129,8 @@ class _Item:
 
 
 def _charset(page: int) -> str:
-    """A code page's character set; empty where it has no name."""
-    from oxmsg.domain.encodings import encoding_from_codepage
-    from oxmsg.domain.model import UnrecognizedCodePageError, UnsupportedEncodingError
-
-    try:
-        return encoding_from_codepage(page)
-    except (UnrecognizedCodePageError, UnsupportedEncodingError):
-        return ""
+    """A code page's character set; empty for none."""
+    return f"iso8859-{page - 28590}" if 28590 < page < 28606 else f"cp{page}" if page else ""
 
 
 def _mime(item: _Item, depth: int) -> bytes:

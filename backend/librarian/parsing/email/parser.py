@@ -18,6 +18,7 @@ from typing import Literal
 
 from ...errors import SourceError
 from ...models import ATTACHMENT_HEADING, FOLDED, Block, Document, Excluded, Heading, SourceFile
+from ..document_builder import new_document
 from ..metadata import cut_at_sentence, iso_of_ns, title_from_name
 from .headers import Headers, RawHeaders, email_of, writer_of
 from .outlook import SIGNATURE, mail_of
@@ -63,14 +64,12 @@ class EmailParser:
             notes += self._attach(whole, source, part)
         if header.subject and not whole.text.strip():  # all subject, or a picture
             whole = _Whole(header.subject, list(_blocks(header.subject)), [])
-        return Document(
-            file_path=source.file_path,
-            product=source.product,
-            component=source.component,
+        return new_document(
+            source,
+            header.subject or title_from_name(source.file_path),
+            whole.text,
             kind="email",
             file_type=next((one for one in self.extensions if source.file_path.lower().endswith(one)), ".eml"),
-            title=header.subject or title_from_name(source.file_path),
-            text=whole.text,
             headings=tuple(whole.headings),
             blocks=tuple(whole.blocks),
             excluded=tuple(whole.excluded),
@@ -79,8 +78,6 @@ class EmailParser:
             summary=cut_at_sentence(_SPACES.sub(" ", summed[:2_000]).strip(), 300),
             doc_type="email",
             last_modified=header.date or iso_of_ns(source.mtime_ns),
-            size=source.size,
-            mtime_ns=source.mtime_ns,
             title_in_text=bool(header.subject),
             email=header,
             notes=tuple(notes),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,16 +22,6 @@ _CARDS = frozenset({"text/directory", "text/vcard", "text/x-vcard"})
 _FOR_PROGRAMS = _CARDS | {"text/calendar", "text/rfc822-headers", "text/rtf"}
 #: Reports of mail servers in lines of text: why a mail didn't arrive is often said there alone.
 _REPORTS = frozenset({"message/delivery-status", "message/disposition-notification", "message/feedback-report"})
-#: The extension that files of a content type have.
-_OFFICE = "application/vnd.openxmlformats-officedocument."
-_EXTENSIONS = {
-    "application/epub+zip": ".epub", "application/json": ".json", "application/pdf": ".pdf",
-    "application/rtf": ".rtf", "application/vnd.ms-outlook": ".msg", "application/xhtml+xml": ".xhtml",
-    "application/vnd.oasis.opendocument.text": ".odt", f"{_OFFICE}presentationml.presentation": ".pptx",
-    f"{_OFFICE}spreadsheetml.sheet": ".xlsx", f"{_OFFICE}wordprocessingml.document": ".docx",
-    "message/rfc822": ".eml", "text/csv": ".csv", "text/html": ".html", "text/markdown": ".md",
-    "text/plain": ".txt", "text/rtf": ".rtf", "text/tab-separated-values": ".tsv",
-}  # fmt: skip
 _BASE64 = re.compile(r"\s*(?:[A-Za-z0-9+/]{4})*[A-Za-z0-9+/]{0,4}={0,2}\s*")
 _TAG = re.compile(r"<[^<>]*>")
 #: A plain part of so few words may merely say that there is another one, or how to leave a newsletter.
@@ -47,7 +38,7 @@ class Part:
 
     @property
     def extensions(self) -> tuple[str, ...]:
-        """Those that it may be read by: its name's, then that of its content type; any text can be read as text.
+        """Those that it may be read by: its name's, then that of its content type; any text can be read as one.
 
         None of signatures and of what is encrypted, whose name may be that of a text (`signature.asc`).
         """
@@ -56,10 +47,8 @@ class Part:
             return (".eml",)
         if self.data[:100].lstrip().startswith(b"-----BEGIN "):
             return ()
-        named = "." + name.rsplit(".", 1)[-1].lower() if "." in name else ""
         is_text = (kind.startswith("text/") and kind not in _CARDS) or kind in _REPORTS
-        declared = _EXTENSIONS.get(kind, ".txt" if is_text else "")
-        return named, declared
+        return os.path.splitext(name)[1].lower(), _extension(kind), ".txt" if is_text else ""
 
 
 class MailPart(Message):
@@ -103,13 +92,9 @@ class Body:
             payload = part.get_payload()
             if isinstance(payload, list) and part.get_content_maintype() == "multipart":
                 children = [inner for inner in payload if isinstance(inner, Message)]
-                if part.get_content_subtype() == "alternative":
-                    best, others = _best(children)
-                    waiting += [*reversed(others), *best]
-                else:
-                    waiting += reversed(children)
-                continue
-            yield from self._leaf(part)
+                waiting += _best(children) if part.get_content_subtype() == "alternative" else children[::-1]
+            else:
+                yield from self._leaf(part)
 
     def _leaf(self, part: Message) -> Iterator[str]:
         kind, name = part.get_content_type(), _filename(part)
@@ -121,24 +106,25 @@ class Body:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
             yield html_to_text(text) if kind in _MARKUP else text
         else:
-            attachment = Attachment(name or _default_name(kind), kind, len(data))
+            name = name or ("message" if kind == "message/rfc822" else "unnamed") + _extension(kind)
+            attachment = Attachment(name, kind, len(data))
             if kind == "text/calendar":
                 data = calendar_to_text(data, _charset(part)).encode("utf-8", "replace") or data
             self.parts.append(Part(attachment, data))
 
 
-def _best(children: list[Message]) -> tuple[list[Message], list[Message]]:
-    """(the alternative to read, what else is to be looked at for attachments)."""
+def _best(children: list[Message]) -> list[Message]:
+    """The alternative to read, after what hangs on the others, such as pictures, last to first."""
     readable = [child for child in children if any(map(_is_read, child.walk()))]
     if not readable:
-        return [], children
-    # the text as RTF is no attachment: programs that convert Outlook's mails add it
-    others = [child for child in children if child not in readable and child.get_content_subtype() != "rtf"]
+        return children[::-1]
     plain = [child for child in readable if child.get_content_type() == "text/plain"]
     rich = [child for child in readable if child.get_content_type() in _READABLE_HTML]
-    if plain and not (rich and _is_token(plain[0], rich[-1])):
-        return plain[:1], [*others, *filter(_hangs_on, rich)]
-    return rich[-1:] or readable[-1:], others
+    best = plain[0] if plain and not (rich and _is_token(plain[0], rich[-1])) else [*readable, *rich][-1]
+    leaves = [leaf for child in children if child is not best for leaf in child.walk() if not leaf.is_multipart()]
+    # the text as RTF is no attachment: programs that convert Outlook's mails add it
+    hanging = [leaf for leaf in leaves if not _is_read(leaf) and leaf.get_content_subtype() != "rtf"]
+    return [*hanging[::-1], best]
 
 
 def _is_read(part: Message) -> bool:
@@ -146,15 +132,6 @@ def _is_read(part: Message) -> bool:
     kind = part.get_content_type()
     named = _disposition(part) == "attachment" or bool(_filename(part))
     return kind.startswith("text/") and kind not in _FOR_PROGRAMS and not named
-
-
-def _hangs_on(part: Message) -> bool:
-    """Whether a multipart holds anything besides HTML; its pictures count, its text doesn't."""
-    payload = part.get_payload()
-    if isinstance(payload, list):
-        payload[:] = [one for one in payload if isinstance(one, Message) and one.get_content_type() != "text/html"]
-        return bool(payload)
-    return False
 
 
 def _is_token(plain: Message, rich: Message) -> bool:
@@ -203,9 +180,9 @@ def _disposition(part: Message) -> str:
     return str(_read(part.get_content_disposition, "") or "")
 
 
-def _default_name(kind: str) -> str:
-    extension = _EXTENSIONS.get(kind) or "." + kind.rsplit("/", 1)[-1]
-    return ("message" if kind == "message/rfc822" else "unnamed") + extension
+def _extension(kind: str) -> str:
+    """The extension that files of a content type have: mostly its second half."""
+    return {"text/plain": ".txt", "message/rfc822": ".eml"}.get(kind, "." + kind.rsplit("/", 1)[-1])
 
 
 # -- invitations -------------------------------------------------------------------------------------------------------
@@ -232,14 +209,12 @@ def calendar_to_text(data: bytes, charset: str) -> str:
     if not source.lstrip().upper().startswith("BEGIN:VCALENDAR"):
         return ""
     lines: list[str] = []
-    skipped = ""
+    is_read = True
     for found in filter(None, map(_PROPERTY.match, source.splitlines())):
         name, value = found["name"].upper(), found["value"].strip()
-        if name == "BEGIN" and value.upper() in _SKIPPED:
-            skipped = skipped or value
-        elif name == "END" and value == skipped:
-            skipped = ""
-        elif name in _LABELS and not skipped and value:
+        if name in ("BEGIN", "END"):
+            is_read = name == "BEGIN" and value.upper() not in _SKIPPED
+        elif name in _LABELS and is_read and value:
             lines.append(_LABELS[name] + _value_of(found["parameters"], value))
     return "\n".join(lines)
 
