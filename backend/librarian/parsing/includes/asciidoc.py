@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from . import parts
-from .files import IncludeReader, NotIncluded, lines_of
+from .files import IncludeReader, lines_of
 
 HINT = re.compile(rb"^include::", re.M)
 _INCLUDE = re.compile(r"include::([^\[\s](?:[^\[]*[^\[\s])?)\[(.*)\][ \t]*$")
@@ -36,10 +36,7 @@ def expand(text: str, reader: IncludeReader, stack: Sequence[str], attributes: d
     for line in text.split("\n"):
         include = None if comment else _INCLUDE.match(line)
         if include and "://" not in include[1]:
-            try:
-                out += _included(_resolved(include[1], known), include[2], reader, stack, known)
-            except NotIncluded as error:
-                out.append(str(error))
+            out += _included(_resolved(include[1], known), include[2], reader, stack, known)
             continue
         if comment or _COMMENT.match(line):
             comment = "" if line.rstrip() == comment else comment or line.rstrip()

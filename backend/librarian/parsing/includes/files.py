@@ -29,19 +29,12 @@ _MOST_INCLUDES = 1_000  #: of a document; more are left out
 _MOST_PLACES = 5_000  #: places that are remembered of a document, to notice a file that comes or changes
 _UP = re.compile(r"^(?:\.{0,2}/)+")
 
-#: Takes the lines that are included out of a file's text. Raises `PartNotFound`.
+#: Takes the lines that are included out of a file's text. Raises `NotIncluded`.
 Choose = Callable[[str], list[str]]
 
 
 class NotIncluded(Exception):
-    """A target that can't be included; the message is the line that stands in its place."""
-
-    def __init__(self, why: str, target: str) -> None:
-        super().__init__(message(why, target))
-
-
-class PartNotFound(Exception):
-    """The file lacks the marker, tag or lines that are asked for; the message names them."""
+    """Why a file, or the part of it that is asked for, can't be included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,25 +85,24 @@ class IncludeReader:
     def part(
         self, targets: Sequence[str], folders: Sequence[str], stack: Sequence[str], choose: Choose
     ) -> tuple[str, list[str]]:
-        """The path of a file, and the lines that `choose` takes of it. Raises `NotIncluded`.
+        """The path of a file, and the lines that `choose` takes of it; an empty one, and the line that says why not.
 
         It is the first file that one of the `targets` names, seen from one of the `folders`, else from an include root.
         `stack` holds the paths of the files being read, the document first.
         """
-        shown = targets[0]
         self._asked += 1
-        if self._asked > _MOST_INCLUDES:
-            raise NotIncluded(f"Included file left out, there are more than {_MOST_INCLUDES:,}", shown)
-        if len(stack) > _DEEPEST:
-            raise NotIncluded("Included file left out, nested too deeply", shown)
-        path, text = self._found(targets, folders, stack)
         try:
+            if self._asked > _MOST_INCLUDES:
+                raise NotIncluded(f"Included file left out, there are more than {_MOST_INCLUDES:,}")
+            if len(stack) > _DEEPEST:
+                raise NotIncluded("Included file left out, nested too deeply")
+            path, text = self._found(targets, folders, stack)
             lines = choose(text)
-        except PartNotFound as error:
-            raise NotIncluded(f"Included part not found, {error}", shown) from error
-        self._characters += sum(map(len, lines)) + len(lines)
-        if self._characters > MOST_TEXT:
-            raise NotIncluded(f"Included file left out, more than {MOST_TEXT // 1000} KB", shown)
+            self._characters += sum(map(len, lines)) + len(lines)
+            if self._characters > MOST_TEXT:
+                raise NotIncluded(f"Included file left out, more than {MOST_TEXT // 1000} KB")
+        except NotIncluded as why:
+            return "", [message(str(why), targets[0])]
         self.found += 1
         return path, lines
 
@@ -121,10 +113,10 @@ class IncludeReader:
                 self._note(path, state_of(path))
             elif path in stack:
                 os.close(handle)
-                raise NotIncluded("Included file left out, it includes itself", targets[0])
+                raise NotIncluded("Included file left out, it includes itself")
             else:
-                return path, self._text(path, handle, targets[0])
-        raise NotIncluded("Included file not found", targets[0])
+                return path, self._text(path, handle)
+        raise NotIncluded("Included file not found")
 
     def _candidates(self, targets: Sequence[str], folders: Sequence[str]) -> Iterator[str]:
         cleaned = [target.replace("\\", "/").strip() for target in targets if "\0" not in target]
@@ -160,7 +152,7 @@ class IncludeReader:
                 return None if hidden else root
         return None
 
-    def _text(self, path: str, handle: int, shown: str) -> str:
+    def _text(self, path: str, handle: int) -> str:
         try:
             with open(handle, "rb") as file:
                 status = os.fstat(handle)
@@ -168,15 +160,15 @@ class IncludeReader:
                 if path in self._texts:
                     return self._texts[path]
                 if status.st_size > _LARGEST_FILE:
-                    raise NotIncluded(f"Included file left out, larger than {_LARGEST_FILE // 1_000_000} MB", shown)
+                    raise NotIncluded(f"Included file left out, larger than {_LARGEST_FILE // 1_000_000} MB")
                 self._read_bytes += status.st_size
                 if self._read_bytes > _MOST_READ:
-                    raise NotIncluded("Included file left out, too much to read", shown)
+                    raise NotIncluded("Included file left out, too much to read")
                 text = decode(file.read(_LARGEST_FILE), path).text
         except OSError as error:
-            raise NotIncluded("Included file can't be read", shown) from error
+            raise NotIncluded("Included file can't be read") from error
         except SourceError as error:
-            raise NotIncluded("Included file isn't text", shown) from error
+            raise NotIncluded("Included file isn't text") from error
         self._texts[path] = text
         return text
 

@@ -12,7 +12,7 @@ from ..document_builder import marks_around
 from ..front_matter import read_front_matter
 from ..markdown_blocks import hidden_in_directive
 from . import parts
-from .files import Choose, IncludeReader, NotIncluded, language_of, lines_of
+from .files import Choose, IncludeReader, language_of, lines_of
 
 _HUGO_NAMES = r"include|readfile|code_sample|codenew|code"
 #: A page without any of these includes nothing.
@@ -117,10 +117,9 @@ def _inserted(
     include: _Include, reader: IncludeReader, stack: Sequence[str], *, in_code: bool = False, rows: int = 0
 ) -> list[str]:
     """What an include puts in its place, or what says that it can't, in a line and so many further `rows`."""
-    try:
-        path, lines = reader.part(include.targets, include.folders, stack, include.choose)
-    except NotIncluded as error:
-        return [include.missing or str(error), *[""] * rows]
+    path, lines = reader.part(include.targets, include.folders, stack, include.choose)
+    if not path:
+        return [include.missing or lines[0], *[""] * rows]
     if include.language is None:
         return expand("\n".join(lines), reader, (*stack, path)).split("\n")
     if in_code:

@@ -1,6 +1,6 @@
 """Which lines of a file an include shows: by number, text, marker or the name of a Python object.
 
-Every function takes and returns lines without their ends, and raises `PartNotFound` where the file lacks what is named.
+Every function takes and returns lines without their ends, and raises `NotIncluded` where the file lacks what is named.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from .files import MOST_TEXT, PartNotFound
+from .files import MOST_TEXT, NotIncluded
 
 #: What begins and ends a named part: mdBook's anchors, PyMdown's sections, Asciidoctor's tags.
 _MARKER = re.compile(
@@ -28,14 +28,14 @@ def numbered(lines: Sequence[str], spec: str) -> list[str]:
     for item in re.split("[,;]", spec):
         match = _RANGE.match(item.strip())
         if match is None or not item.strip():
-            raise PartNotFound(f"lines {spec}")
+            raise NotIncluded(f"Included part not found, lines {spec}")
         first, last = int(match[1] or 1), int(match[3] or -1) if match[2] else int(match[1] or 1)
         first, last = (max(0, len(lines) + 1 + at) if at < 0 else at for at in (first, last))
         found += lines[max(0, first - 1) : last]
         if sum(map(len, found)) + len(found) > MOST_TEXT:  # the same lines may be named many times
-            raise PartNotFound(f"{spec[:40]} is too much")
+            raise NotIncluded(f"Included part not found, {spec[:40]} is too much")
     if not found:
-        raise PartNotFound(f"lines {spec}")
+        raise NotIncluded(f"Included part not found, lines {spec}")
     return found
 
 
@@ -70,7 +70,7 @@ def marked(lines: Sequence[str], spec: str) -> list[str]:
             seen.add(marker[0])
     missing = sorted(name for name, taken in wanted.items() if taken and name not in seen)
     if missing and not found:
-        raise PartNotFound(f"part {', '.join(missing)}")
+        raise NotIncluded(f"Included part not found, part {', '.join(missing)}")
     return found
 
 
@@ -103,14 +103,14 @@ def _line_with(lines: Sequence[str], options: Mapping[str, str], option: str) ->
     for place, line in enumerate(lines):
         if options[option] in line:
             return place
-    raise PartNotFound(f"{option} {options[option]}")
+    raise NotIncluded(f"Included part not found, {option} {options[option]}")
 
 
 def _number(given: str | None) -> int | None:
     try:
         return None if given is None else int(given[:9])
     except ValueError as error:
-        raise PartNotFound(f"line {given}") from error
+        raise NotIncluded(f"Included part not found, line {given}") from error
 
 
 def python_object(lines: Sequence[str], name: str) -> list[str]:
@@ -124,6 +124,6 @@ def python_object(lines: Sequence[str], name: str) -> list[str]:
         node = next((one for one in body if getattr(one, "name", "") == part), None)
         body = getattr(node, "body", [])
     if not isinstance(node, ast.stmt):
-        raise PartNotFound(f"pyobject {name}")
+        raise NotIncluded(f"Included part not found, pyobject {name}")
     first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", []))])
     return list(lines[first - 1 : node.end_lineno])

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from . import parts
-from .files import IncludeReader, NotIncluded, language_of, lines_of
+from .files import IncludeReader, language_of, lines_of
 
 #: A page without such a line includes nothing.
 HINT = re.compile(rb"^[ \t]*\.\. (?:literal)?include ?::", re.M)
@@ -47,13 +47,11 @@ def expand(text: str, reader: IncludeReader, stack: Sequence[str]) -> str:
         while number < len(lines) and (option := _OPTION.match(lines[number])) and option.start(1) - 1 > indent:
             options[option[1]] = (option[2] or "").rstrip()
             number += 1
-        try:
-            replaced = _included(directive[2], directive[3].rstrip(), options, reader, stack)
-        except NotIncluded as error:
-            replaced = [str(error), *[""] * (number - first)]  # lines keep their numbers
-        else:
-            if number < len(lines) and lines[number].strip():
-                replaced.append("")
+        replaced = _included(directive[2], directive[3].rstrip(), options, reader, stack)
+        if len(replaced) == 1:
+            replaced += [""] * (number - first)  # lines keep their numbers where a file is missing
+        elif number < len(lines) and lines[number].strip():
+            replaced.append("")
         out += [directive[1] + row if row else row for row in replaced]
     return "\n".join(out)
 
@@ -64,6 +62,8 @@ def _included(
     path, lines = reader.part(
         [target], reader.near(target, stack), stack, lambda text: parts.by_options(lines_of(text), options)
     )
+    if not path:
+        return lines
     if name == "include" and "literal" not in options and "code" not in options:
         return expand("\n".join(lines), reader, (*stack, path)).split("\n")
     language = options.get("language") or language_of(path) if name == "literalinclude" else options.get("code", "")
