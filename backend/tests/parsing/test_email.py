@@ -212,7 +212,8 @@ def test_any_html_becomes_text(markup: str) -> None:
 
 def test_html_keeps_tables_preformatted_lines_and_picture_texts() -> None:
     markup = (
-        "<table><tr><td>a</td><td>b</td></tr></table><pre>x\n  y</pre><img alt='the red pump'><blockquote><p>q</p></blockquote>"
+        "<table><tr><td>a</td><td>b</td></tr></table><pre>x\n  y</pre><img alt='the red pump'>"
+        "<blockquote><p>q</p></blockquote>"
     )
     assert html_to_text(markup) == "| a | b |\n\nx\n  y\n\nthe red pump\n\n> q"
 

@@ -56,10 +56,7 @@ _YEAR_FIRST = re.compile(
 _BETWEEN_DASHES = re.compile(r"--.{1,200}\bwrote\s*--+$")
 #: The last line of an attribution that a program tears apart: "On …, Ann <", "mailto:…", "> wrote:".
 _TORN_APART = re.compile(r"\s*>\s*(?:wrote\s*)?:")
-_LATE = re.compile(
-    r"(?:-{2,}\s*)?(?<!\w)On (?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,?|\d{1,2}|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|"
-    r"Oct|Nov|Dec)[a-z]*)\s.{0,200}\bwrote:\s*$"
-)
+_LATE = re.compile(r"(?:-{2,}\s*)?(?<!\w)On (?:[A-Z][a-z]{2,8},?|\d{1,2})\s(?=.*\d).{0,200}\bwrote:\s*$")
 
 
 class Span(NamedTuple):

@@ -19,6 +19,7 @@ from ...errors import SourceError
 from ...models import Attachment, Email
 from ..encoding import SUPERSETS, decode
 from ..metadata import iso_of_ns
+from . import phrases
 
 #: "+01:00", "GMT+0100", "UTC+2": the standard library knows `+0100` alone, and takes others for UTC.
 _OFFSET = re.compile(r"\s(?:GMT|UTC)?\s?([+-])(\d\d?)(?::?(\d\d))?(?![\d:])", re.I)
@@ -55,19 +56,12 @@ _BARE = re.compile(r'(?<![^\s<>,;:()"\[\]])[^\s<>,;:()"\[\]@]+@[^\s<>,;:()"\[\]]
 _SPACED_DOT = re.compile(r" ?([.@]) ?")
 #: What may hold another address than the recipient's: a name in quotes, a comment, an encoded word.
 _NAMES = re.compile(r'\\.|"(?:[^"\\]|\\.)*"(?=\s*<)|\([^()]*\)|=\?[^?\s]*\?[bq]\?[^?\s]*\?=', re.I)
-_ANSWERS = (
-    "re|aw|sv|vs|antw|antwort|antwoord|rif|res|odp|ynt|cevap|vá|válasz|odg|răsp|atb|bls|απ|σχετ|ответ|отв|відп|отг|"
-    "trả lời|回复|回覆|答复|回信|返信|답장|회신|ตอบกลับ|ตอบ|תגובה|השב|رد|پاسخ"
-)
-_FORWARDS = (
-    "fwd?|wg|wtrlt|vb|vl|tr|trs|rv|ri|pd|enc|doorst|tov|továbbítás|posr|proslj?|ilt|İlt|πρθ|пересл|пересил|препр|"
-    "转发|轉發|轉寄|转|転送|전달|ส่งต่อ|הועבר|إعادة توجيه"
-)
 #: Outlook's; nothing looser, for a single letter begins other subjects too.
 _ITALIAN_ANSWER, _ITALIAN = r"(?-i:R): (?=\S)", r"(?-i:[RI]): (?=\S)"
 _COUNT = r"\.?\s*(?:[\[(]\d+[\])]|[\^*]\d+)?\s*[:：]"
-_REPLY_MARK = re.compile(rf"\A(?:(?:{_ANSWERS}|{_FORWARDS}){_COUNT}|{_ITALIAN})", re.I)
-_ANSWER_MARK = re.compile(rf"(?:{_ANSWERS}){_COUNT}|{_ITALIAN_ANSWER}", re.I)
+_ANSWER = phrases.any_pattern("answers")
+_REPLY_MARK = re.compile(rf"\A(?:(?:{_ANSWER}|{phrases.any_pattern('forwards')}){_COUNT}|{_ITALIAN})", re.I)
+_ANSWER_MARK = re.compile(rf"{_ANSWER}{_COUNT}|{_ITALIAN_ANSWER}", re.I)
 _TAG = re.compile(r"\[[^\[\]]{1,60}\]")
 _BETWEEN_WORDS = re.compile(r"\W+")
 #: Encodings that hold all of another, and are meant where that one is named (WHATWG's Encoding Standard).

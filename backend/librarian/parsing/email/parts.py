@@ -188,15 +188,13 @@ def _extension(kind: str) -> str:
 # -- invitations -------------------------------------------------------------------------------------------------------
 
 _FOLD = re.compile(rb"\r?\n[ \t]")  #: every 75 bytes, in words and perhaps in letters
-_PROPERTY = re.compile(r'(?P<name>[A-Za-z-]+)(?P<parameters>(?:;[^=;:]+=(?:"[^"]*"|[^":;])*)*):(?P<value>.*)')
 _ESCAPED = re.compile(r"\\([\\;,nN])")
-_PARAMETER = re.compile(r";(?:CN|TZID)=\"?([^\";:]*)", re.I)
 _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
 _LABELS = {
     "SUMMARY": "", "DESCRIPTION": "", "COMMENT": "", "DTSTART": "Start: ", "DTEND": "End: ", "DUE": "Due: ",
     "LOCATION": "Location: ", "ORGANIZER": "Organizer: ", "ATTENDEE": "Attendee: ", "CONTACT": "Contact: ",
 }  # fmt: skip
-_SKIPPED = ("VTIMEZONE", "VALARM")  #: whose properties are not read
+_SKIPPED = ("VTIMEZONE", "STANDARD", "DAYLIGHT", "VALARM")  #: whose properties are not read
 
 
 def calendar_to_text(data: bytes, charset: str) -> str:
@@ -210,19 +208,20 @@ def calendar_to_text(data: bytes, charset: str) -> str:
         return ""
     lines: list[str] = []
     is_read = True
-    for found in filter(None, map(_PROPERTY.match, source.splitlines())):
-        name, value = found["name"].upper(), found["value"].strip()
-        if name in ("BEGIN", "END"):
-            is_read = name == "BEGIN" and value.upper() not in _SKIPPED
-        elif name in _LABELS and is_read and value:
-            lines.append(_LABELS[name] + _value_of(found["parameters"], value))
+    for line in source.splitlines():
+        head, _, value = line.strip().partition(":")
+        name, *parameters = head.split(";")
+        if name.upper() in ("BEGIN", "END"):
+            is_read = name.upper() == "BEGIN" and value.upper() not in _SKIPPED
+        elif name.upper() in _LABELS and is_read and value:
+            lines.append(_LABELS[name.upper()] + _value_of(parameters, value))
     return "\n".join(lines)
 
 
-def _value_of(parameters: str, value: str) -> str:
+def _value_of(parameters: list[str], value: str) -> str:
     """A property's value as people write it: a time with its zone, a person's name with their address, a text."""
-    found = _PARAMETER.search(parameters)
-    known = found[1].strip() if found else ""
+    named = (one.partition("=")[2].strip('"') for one in parameters if one.upper().startswith(("CN=", "TZID=")))
+    known = next(named, "")
     if time := _TIME.fullmatch(value):
         year, month, day, hour, minute, utc = time.groups()
         return f"{year}-{month}-{day}" + (f" {hour}:{minute} {'UTC' if utc else known}".rstrip() if hour else "")

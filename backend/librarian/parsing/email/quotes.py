@@ -26,10 +26,7 @@ PGP = "pgp"
 _WRAPPED_WIDTH = 70  #: characters to which programs wrap lines, at least
 _LONGEST_LINE = 8_000  #: characters of a line that are looked at
 #: What stands for words that were cut out of a quote.
-_LEFT_OUT = re.compile(
-    rf"\s*+[\[(<{{*-]*+\s*+(?:\.{{3,}}|…|(?:{phrases.any_of('snips')})\b[^\])>}}*-]{{0,30}}[\])>}}*-])\s*[\])>}}*-]*\s*$",
-    re.I,
-)
+_CUT = re.compile(rf"\s*[\[(<{{*-]+\s*(?:{phrases.any_of('snips')})\b.{{0,30}}$", re.I)
 _LINK = re.compile(r"[(<]?https?://\S+[)>]?\s*>?$")
 _ARMOUR_HEADER = re.compile(r"[A-Z][\w-]*: ")
 
@@ -86,7 +83,7 @@ def _kinds(lines: Sequence[str]) -> tuple[list[str], dict[int, int]]:
         if header.column:
             columns[place], own = header.column, True
         below = next_words(lines, header.end)
-        while below < end and _LEFT_OUT.match(lines[below]):
+        while below < end and not is_quoted(lines[below]) and not _is_word(lines[below]):
             below = next_words(lines, below + 1)
         quoted_below = below < end and is_quoted(lines[below])
         alone = header.kind == DIVIDER or (header.kind == FORWARDED and not quoted_below)
@@ -118,7 +115,7 @@ def _mark(kinds: list[str], start: int, end: int, kind: str) -> None:
 
 
 def _is_word(line: str) -> bool:
-    return any(map(str.isalnum, line)) and not _LEFT_OUT.match(line)
+    return any(map(str.isalnum, line)) and not _CUT.match(line)
 
 
 def _end_of_run(lines: Sequence[str], start: int, headers: dict[int, Span]) -> int:
@@ -128,7 +125,7 @@ def _end_of_run(lines: Sequence[str], start: int, headers: dict[int, Span]) -> i
         line = lines[place]
         if is_quoted(line):
             end = place + 1
-        elif line.strip() and not _LEFT_OUT.match(line) and (place in headers or not _is_wrapped_link(lines, place)):
+        elif _is_word(line) and (place in headers or not _is_wrapped_link(lines, place)):
             break
         place += 1
     return end

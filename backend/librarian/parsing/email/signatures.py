@@ -1,4 +1,4 @@
-"""What hangs below a mail's own words: signatures, footers of mailing lists, disclaimers and closings."""
+"""What hangs below a mail's own words: signatures, footers of mailing lists and closings."""
 
 from __future__ import annotations
 
@@ -26,14 +26,6 @@ _SENT_FROM = re.compile(rf"[\s*_<(]*{phrases.any_pattern('sent_from')}$", re.I)
 _PROSE = re.compile(r"\b(?:is|are|was|were|will|would|have|had|because)\b", re.I)
 _SENT_FROM_LONGEST = 120
 
-_KINDS = [re.compile(phrases.any_pattern(name), re.I) for name in ("secret", "for_whom", "forbidden")]
-_DISCLAIMER = re.compile(
-    rf"[\W_]*(?:{phrases.any_pattern('disclaimer_titles')}[\s:.!*–-]+){{0,2}}{phrases.any_pattern('disclaimer_openings')}(?!\w)",
-    re.I,
-)
-_DISCLAIMER_LINES = 60  #: from the end of a mail, among which a disclaimer begins
-_SHORTEST_DISCLAIMER = 150  #: characters; what is shorter may be somebody's own
-
 _CLOSING = re.compile(
     rf"\s*(?:{phrases.any_of('closings')})(?:\s+(?:again|a lot|so much|in advance|und|and|et|y|from)\b.{{0,20}})?"
     r"\s*[,.!–-]*\s*$",
@@ -54,10 +46,6 @@ def find(lines: Sequence[str], end: int, covered: list[bool]) -> list[Span]:
         covered[span.start : span.end] = [True] * (span.end - span.start)
         found.append(span)
     last = _above_devices(lines, end, covered, found)
-    start = _disclaimer(lines, last, covered)
-    if start < last:
-        found.append(Span(start, last, SIGNATURE))
-        last = _above_devices(lines, start, covered, found)
     return [*found, *_closings(lines, last, covered)]
 
 
@@ -108,22 +96,6 @@ def _above_devices(lines: Sequence[str], last: int, covered: list[bool], found: 
             break
         last -= 1
     return last
-
-
-def _disclaimer(lines: Sequence[str], end: int, covered: Sequence[bool]) -> int:
-    """The line with which a disclaimer begins that reaches to `end`; `end` where there is none.
-
-    It says that a mail is a secret, whom it is for and what all others mustn't do; nothing else may follow.
-    """
-    for place in range(max(0, end - _DISCLAIMER_LINES), end):
-        if any(covered[place:end]) or not _DISCLAIMER.match(" ".join(lines[place : place + 3])):
-            continue
-        paragraphs = re.split(r"\n\s*\n", "\n".join(lines[place:end]).rstrip())
-        text = " ".join(paragraphs)
-        is_whole = len(text) >= _SHORTEST_DISCLAIMER and all(kind.search(text) for kind in _KINDS)
-        if is_whole and all(any(kind.search(one) for kind in _KINDS) for one in paragraphs[1:]):
-            return place
-    return end
 
 
 def _closings(lines: Sequence[str], end: int, covered: Sequence[bool]) -> Iterator[Span]:
