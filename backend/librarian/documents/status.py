@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import schemas
 from ..embeddings.base import LazyModel
-from ..errors import LibrarianError, did_you_mean
+from ..errors import LibrarianError
 from ..files.paths import size_of
 from ..models import Count, Failure, Progress
 from ..settings import Settings
@@ -94,10 +94,9 @@ class StatusReport:
     def status(self) -> schemas.StatusResponse:
         """Everything a user may want to know about the index."""
         settings = self._parts.settings
-        shared, llm, index = settings.docs.shared_products, settings.llm, settings.index.path
+        llm, index = settings.llm, settings.index.path
         with self._parts.catalog.read() as reader:
             count, failures, generation = reader.count(), reader.failures(), reader.generation
-            products = list(reader.products()) if shared else []
         progress, reasons = self._progress(), self.reasons()
         failed = [item for item in failures if item.kind == "failed"]
         return schemas.StatusResponse.model_validate(
@@ -132,11 +131,7 @@ class StatusReport:
                     "disk_bytes": self._disk_bytes(index),
                 },
                 "version": self._parts.version,
-                "notes": [
-                    *self._parts.notes(),
-                    *layout_notes(count, failures),
-                    *(shared_notes(shared, products) if progress.phase != "reading" else ()),
-                ],
+                "notes": [*self._parts.notes(), *layout_notes(count, failures)],
             }
         )
 
@@ -207,16 +202,6 @@ def layout_notes(count: Count, failures: Sequence[Failure]) -> list[str]:
     return [
         f"Nothing is indexed: {loose} file{' lies' if loose == 1 else 's lie'} directly in the root, and files count "
         "from {product}/ on. Move them into folders, or set docs.layout to flat (librarian serve --layout flat)."
-    ]
-
-
-def shared_notes(shared: Sequence[str], products: Sequence[str]) -> list[str]:
-    """Which of the products that every filter lets through aren't there; nothing where nothing is indexed."""
-    return [
-        f"docs.shared_products names {name!r}, and no product is called so. "
-        f"{did_you_mean(name, products) or 'See list_products for those that are indexed.'}"
-        for name in shared
-        if products and name not in products
     ]
 
 

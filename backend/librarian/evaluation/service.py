@@ -23,11 +23,10 @@ MODES = ("keyword", "semantic", "hybrid")
 QUESTIONS_AT_MOST = 400
 FEWEST_LINKS = 40
 SEEN = 10  #: documents that the measures read
-FOUND = 50  #: passages that hold as many mails
 UNASKED = "the language model was asked nothing: --llm has it rewrite the questions, as it does others"
 
 
-def _shortfall(page: schemas.SearchResponse | schemas.EmailSearchResponse) -> str:
+def _shortfall(page: schemas.SearchResponse) -> str:
     """Why an answer isn't its mode's own; empty if it is."""
     requested = page.requested_mode
     retriever = getattr(page.retrievers, requested, None)  # hybrid and auto have none
@@ -49,12 +48,7 @@ class EvaluationService:
     """
 
     def __init__(
-        self,
-        catalog: Catalog,
-        *,
-        most: int = FOUND,
-        rewriter: bool = False,
-        adapted: Callable[[], bool] = lambda: False,
+        self, catalog: Catalog, *, most: int = 50, rewriter: bool = False, adapted: Callable[[], bool] = lambda: False
     ) -> None:
         self._catalog = catalog
         self._most = most
@@ -80,7 +74,7 @@ class EvaluationService:
         questions = self._own() if own else []
         rated = [one.rated for one in questions]
         given = Judgments(rated, [self._about(questions)]) if own else self._read(queries, qrels)
-        mails, notes = self._answers(given.questions)
+        notes = self._missing(given.questions)
         own_by_text = {question.rated.text: question for question in questions}
         shortfalls: Counter[str] = Counter()
         last_mode = ""
@@ -92,17 +86,13 @@ class EvaluationService:
                 library.clear_cache()  # each mode is timed without what the one before left in memory
                 last_mode = mode
             mine = own_by_text.get(text)
-            ask: Callable[..., Any] = library.search
-            limit: dict[str, Any] = {"max_per_document": 1, "include_weak": True}
             wanted = SEEN + (len(mine.ignored) + len(mine.editions) if mine is not None else 0)
-            if text in mails:
-                ask, limit, wanted = library.search_emails, {"max_per_thread": 0}, FOUND
             found: list[str] = []
             offset: int | None = 0
             while offset is not None and len(found) < wanted:
-                page = ask(
-                    text, mode=mode, product=product, offset=offset,
-                    max_results=min(wanted, self._most), brief=True, **limit,
+                page = library.search(
+                    text, mode=mode, product=product, offset=offset, max_results=min(wanted, self._most), brief=True,
+                    max_per_document=1, include_weak=True,
                 )  # fmt: skip
                 if not offset and (why := _shortfall(page)):
                     shortfalls[why] += 1
@@ -135,25 +125,16 @@ class EvaluationService:
         ]
         return replace(given, questions=questions)
 
-    def _answers(self, rated: Sequence[RatedQuery]) -> tuple[frozenset[str], list[str]]:
-        """Questions whose answers are mails alone, and notes about relevant files that no search can find."""
-        answers = {one.text: {path for path, grade in one.grades.items() if grade > 0} for one in rated}
-        wanted = sorted(set().union(*answers.values()))
+    def _missing(self, rated: Sequence[RatedQuery]) -> list[str]:
+        """A note about relevant files that no search of documents can find."""
+        wanted = sorted({path for one in rated for path, grade in one.grades.items() if grade > 0})
         with self._catalog.read() as reader:
             found = {path: reader.document_by_path(path, text=False) for path in wanted}
-        missing = [path for path, stored in found.items() if stored is None]
-        mails = {path for path, stored in found.items() if stored is not None and stored.document.kind == "email"}
-        of_mails = frozenset(text for text, paths in answers.items() if paths <= mails)
-        mixed = [text for text, paths in answers.items() if paths & mails and text not in of_mails]
-        notes = []
-        if missing:
-            counts = f"{len(missing)} of {len(wanted)}"
-            notes.append(f"{counts} relevant files aren't in the index, for example {missing[0]!r}")
-        if of_mails:
-            notes.append(f"asked of the mails, since mails alone answer them: {len(of_mails)} questions")
-        if mixed:
-            notes.append(f"with mails among their answers, which no search of documents finds: {len(mixed)} questions")
-        return of_mails, notes
+        missing = [path for path, stored in found.items() if stored is None or stored.document.kind == "email"]
+        if not missing:
+            return []
+        counts = f"{len(missing)} of {len(wanted)}"
+        return [f"{counts} relevant files aren't in the index as documents, for example {missing[0]!r}"]
 
     def _own(self) -> list[OwnQuestion]:
         """Link texts, and headings where there are few of them. Raises `CallerError` where there are neither."""

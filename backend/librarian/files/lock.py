@@ -41,11 +41,6 @@ class FolderLock:
         self._file: int | None = None
 
     @property
-    def held(self) -> bool:
-        """Whether this object holds the lock."""
-        return self._file is not None
-
-    @property
     def stands(self) -> bool:
         """Whether the held lock still guards its folder: one whose file was removed or moved away keeps nobody out."""
         if self._file is None:

@@ -39,7 +39,7 @@ def test_one_holder_at_a_time(tmp_path: Path) -> None:
     first.release()
     assert second.holder() is None
     assert second.acquire()
-    assert second.held
+    assert second.stands
     second.release()
 
 
@@ -265,7 +265,7 @@ def test_a_holder_that_does_not_let_go_is_named(index: Path) -> None:
 
 def test_a_free_folder_is_taken_at_once(index: Path) -> None:
     lock = acquire_index(index)
-    assert lock.held
+    assert lock.stands
     lock.release()
     until(lambda: lock.holder() is None, "letting go")
 

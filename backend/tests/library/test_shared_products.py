@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from librarian.documents import queries
-from librarian.documents.status import shared_notes
 from librarian.errors import NotFound
 from librarian.schemas import SearchRequest
 from librarian.settings import Settings
@@ -24,10 +23,3 @@ def test_a_component_of_another_product_is_still_an_error() -> None:
     request = SearchRequest(query="refund", product="shop", component="guide")
     with pytest.raises(NotFound, match="No component 'guide'"):
         queries.document_query(request, SETTINGS, lambda: PRODUCTS)
-
-
-def test_a_shared_product_that_the_library_lacks_is_told() -> None:
-    (note,) = shared_notes(["common", "shopp"], list(PRODUCTS))
-    assert "docs.shared_products names 'shopp'" in note
-    assert "Did you mean 'shop'?" in note
-    assert shared_notes(["common", "shopp"], []) == []
