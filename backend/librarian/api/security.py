@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import hmac
 import logging
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
@@ -50,9 +51,9 @@ class Rules:
     """What the guard asks for.
 
     `hosts` come on top of this machine's names, each with any port unless it names one; `rate_limit` is requests a
-    minute and caller, None for no limit, not counting those for `uncounted` paths; `open_paths` need no token and may
-    be asked for by pages of other sites, and so may what lies below those that end with `/`. `probes` answer under any
-    host name: orchestrators ask by IP address. `access_log` has each request logged, but for those to uncounted paths.
+    minute and caller, None for no limit; `open_paths` need no token and may be asked for by pages of other sites, and
+    so may what lies below those that end with `/`. `probes` answer under any host name, as orchestrators ask by IP
+    address, and are neither counted nor logged. `access_log` has each other request logged.
     """
 
     token: str | None = None
@@ -63,7 +64,6 @@ class Rules:
     max_body: int = MAX_BODY
     body_s: float = BODY_S
     open_paths: Collection[str] = frozenset()
-    uncounted: Collection[str] = frozenset()
     probes: Collection[str] = frozenset()
 
 
@@ -92,16 +92,20 @@ def _client(scope: Scope) -> str:
     return (scope.get("client") or ("unknown",))[0]
 
 
-class _TooLarge(Exception):
-    pass
-
-
-class _TooSlow(Exception):
-    pass
+def _without_port(host: str) -> str:
+    return re.sub(r":\d+$", "", host)
 
 
 #: Status, code, message, hint and headers of an answer.
 Refusal = tuple[int, str, str, str, dict[str, str]]
+
+
+class _Refused(Exception):
+    """Raised while a body is read."""
+
+    def __init__(self, refusal: Refusal, *, at_once: bool) -> None:
+        super().__init__()
+        self.refusal, self.at_once = refusal, at_once
 
 
 async def _taken(receive: Receive, most: int) -> None:
@@ -158,7 +162,7 @@ class Guard:
         try:
             await self._pass_on(refusal, scope, receive, guarded_send, lambda: started)
         finally:
-            if self._rules.access_log and not trusted and scope["path"] not in self._rules.uncounted:
+            if self._rules.access_log and not trusted and scope["path"] not in self._rules.probes:
                 ms = (time.perf_counter() - begun) * 1000
                 access.info("%s %s %s %d %.1f ms", _client(scope), scope["method"], scope["path"], status, ms)
 
@@ -172,15 +176,11 @@ class Guard:
             return
         try:
             await self._app(scope, self._limited(receive), send)
-        except _TooLarge:
-            if not started():
-                await self._refuse(self._too_large(), scope, receive, send)
-        except _TooSlow:
-            if not started():
-                message = f"The request's body didn't arrive within {self._rules.body_s:.0f} s."
-                hint = "Send it without a pause."
-                refused = error_response(408, "too_slow", message, hint, {"connection": "close"})
-                await refused(scope, receive, send)
+        except _Refused as error:
+            if not started() and error.at_once:
+                await error_response(*error.refusal)(scope, receive, send)
+            elif not started():
+                await self._refuse(error.refusal, scope, receive, send)
 
     async def _refuse(self, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer at once, then let the caller finish what it is sending: many programs read only after that."""
@@ -196,7 +196,9 @@ class Guard:
     def _refusal(self, scope: Scope, headers: Headers) -> Refusal | None:
         """Status, code, message, hint and headers of the answer to a request that may not pass."""
         host = headers.get("host", "")
-        if not self.is_known(host) and scope["path"] not in self._rules.probes and not self._sent_token(headers):
+        # a page under a rebound name can't send the token
+        has_sent_token = self._rules.token is not None and self.has_token(headers)
+        if not self.is_known(host) and scope["path"] not in self._rules.probes and not has_sent_token:
             hint = f"Use {', '.join(LOOPBACK)}, or add the name to security.allowed_hosts."
             return 421, "host", f"This server doesn't answer under the host name {host!r}.", hint, {}
         origin = headers.get("origin")
@@ -207,7 +209,8 @@ class Guard:
         if origin is None and site not in _OWN_SITES and "*" not in self._origins and not self._is_open(scope, headers):
             message = f"Requests of pages from other sites are refused (Sec-Fetch-Site: {site[:40]!r})."
             return 403, "cross_site", message, "Open the page at / and search there, or call with a program.", {}
-        if wait := self._wait_s(scope):
+        counts = scope["path"] not in self._rules.probes
+        if self._limit and counts and (wait := self._limit.wait_s(_client(scope))):
             limit = f"More than {self._rules.rate_limit} requests a minute."
             return 429, "rate_limit", limit, f"Try again in {wait:.0f} s.", {"retry-after": f"{int(wait) + 1}"}
         if not self._is_open(scope, headers) and not self.has_token(headers):
@@ -232,22 +235,13 @@ class Guard:
             "vary": "Origin",
         }
 
-    def _wait_s(self, scope: Scope) -> float:
-        """How long this caller has to wait, 0 where it may come in."""
-        if self._limit is None or scope["path"] in self._rules.uncounted:
-            return 0.0
-        return self._limit.wait_s(_client(scope))
-
     def _too_large(self) -> Refusal:
         message = f"The request's body has more than {self._rules.max_body} bytes."
         return 413, "too_large", message, "Send less at once.", {"connection": "close"}
 
     def is_known(self, host: str) -> bool:
         """Whether a Host header, with or without a port, names this server."""
-        host = host.lower()
-        name, colon, port = host.rpartition(":")
-        without = name if colon and port.isdecimal() else host
-        return host in self._hosts or without in self._hosts
+        return not self._hosts.isdisjoint((host.lower(), _without_port(host.lower())))
 
     def _is_own(self, origin: str, host: str, site: str) -> bool:
         """Whether a page of `origin` may call: an allowed one, the server's own page, or one under a configured name.
@@ -262,10 +256,10 @@ class Guard:
         except ValueError:  # such as of a bracket that isn't closed
             return False
         netloc = parts.netloc.lower()
-        name, colon, port = netloc.rpartition(":")
-        without = name if colon and port.isdecimal() else netloc
         own = bool(netloc) and (netloc == host.lower() or (site == "same-origin" and self.is_known(netloc)))
-        return parts.scheme in {"http", "https"} and (own or netloc in self._names or without in self._names)
+        return parts.scheme in {"http", "https"} and (
+            own or not self._names.isdisjoint((netloc, _without_port(netloc)))
+        )
 
     def _is_open(self, scope: Scope, headers: Headers) -> bool:
         path: str = scope["path"]
@@ -275,10 +269,6 @@ class Guard:
             path.startswith(open_) if open_.endswith("/") and open_ != "/" else path == open_
             for open_ in self._rules.open_paths
         )
-
-    def _sent_token(self, headers: Headers) -> bool:
-        """Whether a token is set and the request carries it, which a page under a rebound name can't."""
-        return self._rules.token is not None and self.has_token(headers)
 
     def has_token(self, headers: Headers) -> bool:
         """Whether a request carries the token, or the page's cookie as a proof of it; True where none is needed."""
@@ -312,11 +302,13 @@ class Guard:
                 async with asyncio.timeout_at(None if whole else until):
                     message = await receive()
             except TimeoutError:
-                raise _TooSlow from None
+                text = f"The request's body didn't arrive within {self._rules.body_s:.0f} s."
+                slow = 408, "too_slow", text, "Send it without a pause.", {"connection": "close"}
+                raise _Refused(slow, at_once=True) from None
             if message["type"] == "http.request":
                 seen, whole = seen + len(message.get("body", b"")), not message.get("more_body", False)
                 if seen > self._rules.max_body:
-                    raise _TooLarge
+                    raise _Refused(self._too_large(), at_once=False)
             return message
 
         return limited

@@ -34,25 +34,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 ASK, KEEP, MEASURE, SET_UP = PANELS = ("Ask", "Keep the library", "Measure", "Set up")
 
 
-def _shared(annotation: Any, help: str, *names: str, metavar: str | None = None) -> Any:
+def _shared(annotation: Any, help: str, metavar: str | None = None, *names: str) -> Any:
     return Annotated[annotation, typer.Option(*names, metavar=metavar, help=help, rich_help_panel="Every command")]
 
 
+_LAYOUTS = "product/component: folders name the product and its component; flat: the folder is one product."
 #: The options of every command, with their defaults.
 _SHARED = {
-    "as_json": (False, _shared(bool, "Print JSON.", "--json")),
-    "plain": (False, _shared(bool, "Print plain lines, as in a pipe.", "--plain")),
-    "root": (None, _shared(Path | None, "The folder of documents.", metavar="DIR")),
-    "index": (None, _shared(Path | None, "The folder of the index.", metavar="DIR")),
-    "config": (None, _shared(Path | None, "The configuration file.", metavar="FILE")),
-    "layout": (
-        None,
-        _shared(
-            Literal["product/component", "flat"] | None,
-            "product/component: folders name the product and its component; flat: the folder is one product.",
-            metavar="LAYOUT",
-        ),
-    ),
+    "as_json": (False, _shared(bool, "Print JSON.", None, "--json")),
+    "plain": (False, _shared(bool, "Print plain lines, as in a pipe.", None, "--plain")),
+    "root": (None, _shared(Path | None, "The folder of documents.", "DIR")),
+    "index": (None, _shared(Path | None, "The folder of the index.", "DIR")),
+    "config": (None, _shared(Path | None, "The configuration file.", "FILE")),
+    "layout": (None, _shared(Literal["product/component", "flat"] | None, _LAYOUTS, "LAYOUT")),
 }
 #: What begins with a dash and is no option: `-word`, which excludes a word, and several words in one argument.
 _QUESTION = re.compile(r"-(?!n\d+$)[^\W\d_].+|-[^\s=]+\s.+", re.DOTALL)
@@ -91,11 +85,10 @@ class Target:
 
     def options(self) -> list[str]:
         """The words of a command line that name the same library from anywhere."""
-        paths = {"--config": self.config, "--root": self.root, "--index": self.index}
-        words = {name: os.path.abspath(os.path.expanduser(path)) for name, path in paths.items() if path is not None}
-        return [
-            word for option in (words | ({"--layout": self.layout} if self.layout else {})).items() for word in option
-        ]
+        given = {"--config": self.config, "--root": self.root, "--index": self.index}
+        words = {name: os.path.abspath(os.path.expanduser(path)) for name, path in given.items() if path is not None}
+        words |= {"--layout": self.layout} if self.layout else {}
+        return [word for option in words.items() for word in option]
 
     def places(self) -> Any:
         """Where the library lies (`discovery.Where`), found without loading the settings."""
@@ -112,10 +105,8 @@ class Target:
         found = self.places()
         for notice in found.notes:
             note(notice)
-        known = (
-            found.root.is_dir() or found.index.exists() or operation == "health"
-        )  # doctor looks at the folder itself
-        if self.root is not None and not known:
+        known = found.root.is_dir() or found.index.exists()
+        if self.root is not None and not known and operation != "health":  # doctor looks at the folder itself
             raise CallerError(f"--root is {str(self.root)!r}, and there is no such folder.")
         try:
             return client.call(

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Literal
 
 from ..daemon.address import holder
-from ..files.paths import size_of, working_directory
+from ..files.paths import working_directory
 from ..settings import Settings
 from .connect import HOSTS, callers, configured
 
 Outcome = Literal["ok", "note", "wrong"]
-_STORES = {"chroma": "chroma.sqlite3", "sqlite-vec": "*.sqlite", "qdrant": "*/meta.json"}  #: folder, what is in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,6 @@ def examine(settings: Settings) -> Iterator[Check]:
     yield _folder(settings.docs.root_path)
     yield from _shared(settings)
     yield _index(settings.index.path)
-    yield from _former_stores(settings)
     yield _model(settings)
     yield _reranker(settings)
     sent = [f"{part}: {text} to {host}" for part, host, text in settings.destinations()]
@@ -64,9 +62,9 @@ def _folder(root: Path) -> Check:
 def _shared(settings: Settings) -> Iterator[Check]:
     """Notes on `docs.shared_products` that have no folder."""
     root = settings.docs.root_path
-    flat = {root.resolve().name} if settings.docs.layout == "flat" else None
+    folder = root.resolve().parent if settings.docs.layout == "flat" else root
     for name in settings.docs.shared_products if root.is_dir() else ():
-        if name not in flat if flat is not None else not (root / name).is_dir():
+        if not (folder / name).is_dir():
             detail = f"docs.shared_products names {name}, which is no product of {root}"
             yield Check("documents", "note", detail, "Correct docs.shared_products.")
 
@@ -79,27 +77,6 @@ def _index(index: Path) -> Check:
     if free < 1:
         return Check("index", "note", f"{index}, {free:.1f} GB free", "Make room: an index needs about 1 GB.")
     return Check("index", "ok", f"{index}, {free:.0f} GB free")
-
-
-def _store(settings: Settings) -> Path | None:
-    """The folder of the vector store in use; None where it has no files here."""
-    index, chosen = settings.index.path, settings.vector_db.store
-    if settings.storage.catalog == "postgres" or chosen == "exact":
-        return None
-    if chosen == "qdrant":
-        return None if settings.storage.qdrant_url is not None else index / "qdrant"
-    return index / "sqlite-vec" if chosen == "sqlite-vec" else settings.chroma_path
-
-
-def _former_stores(settings: Settings) -> Iterator[Check]:
-    """Vector stores in the index folder that are no longer in use."""
-    used = _store(settings)
-    for name, sign in _STORES.items():
-        folder = settings.index.path / name
-        if not any(folder.glob(sign)) or (used is not None and used.resolve().is_relative_to(folder.resolve())):
-            continue
-        detail = f"{folder} ({size_of(folder) / 1e6:,.1f} MB) is a vector store that the settings no longer name"
-        yield Check("index", "note", detail, "Once the server runs with these settings it may be deleted.")
 
 
 def _model(settings: Settings) -> Check:
@@ -130,9 +107,7 @@ def _reranker(settings: Settings) -> Check:
     if Path(name).expanduser().is_dir() or ModelStore().locate(name):
         return Check("rerank", "ok", f"{name} is installed")
     outcome: Outcome = "note" if settings.search.mode == "rerank" else "ok"
-    detail = (
-        f"no cross-encoder: rerank mode ranks by 70% meaning and 30% words; librarian models fetch {name} brings one"
-    )
+    detail = "no cross-encoder is installed: rerank mode ranks by 70% meaning and 30% words"
     return Check("rerank", outcome, detail, f"Run librarian models fetch {name}.")
 
 

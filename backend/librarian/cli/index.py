@@ -26,21 +26,8 @@ from . import rendering
 from .application import KEEP, MEASURE, SET_UP, Application, OnProgress, Target, app, note
 from .output import Page, ProgressLine, write_json
 
-USUAL_QUESTIONS = (
-    "installation",
-    "how do I change the configuration",
-    "error when starting the server",
-    "connect a client",
-    "authentication with a token",
-    "what is the default port",
-    "upgrade to a new version",
-    "environment variables",
-    "performance tuning",
-    "which formats are supported",
-)
+USUAL_QUESTIONS = ("installation", "how do I change the configuration", "error when starting the server")
 """Asked by `bench` if no questions are given: what people look for in any documentation."""
-
-_PLAIN = frozenset({"keyword", "semantic"})  #: modes in which no language model is asked
 
 
 def _completing(module: str, names: str) -> Callable[[str], list[str]]:
@@ -168,20 +155,15 @@ def bench(
     llm: Annotated[bool, typer.Option("--llm", help="Let the language model rewrite the questions.")] = False,
 ) -> None:
     """Measure how long searches take on this machine, inside the background process and in total."""
-    wanted = _comma_separated(modes)
-    if not wanted:
-        raise CallerError("--modes is empty.", hint="Name at least one, for example keyword,hybrid.")
-    questions: Sequence[str] = USUAL_QUESTIONS
-    if queries:
-        from ..evaluation.evaluate import numbered_lines
+    from ..evaluation.evaluate import numbered_lines
 
-        questions = tuple(line.strip() for _, line in numbered_lines(queries))
-        if not questions:
-            raise CallerError(f"{queries} holds no question.", hint="Write one a line, or leave --queries out.")
+    questions = [line.strip() for _, line in numbered_lines(queries)] if queries else USUAL_QUESTIONS
+    wanted = _comma_separated(modes)
+    if not wanted or not questions:
+        what = f"{queries} holds no question." if wanted else "--modes is empty."
+        raise CallerError(what, hint="Name at least one mode, and one question a line.")
     notes = [f"{len(questions)} questions, {rounds} rounds each"]
     found = {mode: _times(target, mode, rounds, questions, llm, notes) for mode in wanted}
-    if not llm and not _PLAIN.issuperset(wanted) and target.ask("get_index_status")["llm"]["enabled"]:
-        notes.append("the language model was asked nothing: --llm has it rewrite the questions, as it does others")
     target.write({"modes": found, "notes": notes}, rendering.evaluation)
 
 
@@ -201,14 +183,13 @@ def _times(
     for _ in range(rounds):
         target.ask("clear_search_cache")
         asked += [ask(question) for question in questions]
-    others = Counter(answer["mode"] for _, answer in asked if answer["mode"] != mode != "auto")
-    for other, count in others.items():
+    for other, count in Counter(answer["mode"] for _, answer in asked if answer["mode"] != mode != "auto").items():
         notes.append(f"{mode}: answered in mode {other} ({count} of {len(asked)} searches)")
-    uncached = [(outside, answer["took_ms"]) for outside, answer in asked if answer.get("cache") is None]
+    uncached = [(answer["took_ms"], outside) for outside, answer in asked if answer.get("cache") is None]
     return {"searches": len(uncached)} | {
-        f"{place} {name} ms": round(percentile([float(times[column]) for times in uncached], share), 2)
-        for place, column in (("inside", 1), ("outside", 0))
-        for name, share in (("p50", 0.5), ("p95", 0.95))
+        f"{place} p{percent} ms": round(percentile([float(times[column]) for times in uncached], percent / 100), 2)
+        for column, place in enumerate(("inside", "outside"))
+        for percent in (50, 95)
     }
 
 

@@ -437,13 +437,11 @@ class _Process:
             yield
             return
         await opening
-        from uvicorn.protocols.http.auto import AutoHTTPProtocol
-
-        from ..api.http_limits import protocol
+        from ..api.http_limits import LimitedHeads
         from .server import WebServer
 
         proxies = list(self.settings.security.trusted_proxies)
-        server = WebServer(app, http=protocol(AutoHTTPProtocol), forwarded_allow_ips=proxies)
+        server = WebServer(app, http=LimitedHeads, forwarded_allow_ips=proxies)
         serving = asyncio.create_task(server.serve(sockets=[self._listener.dup()]))
         serving.add_done_callback(lambda _: self._stop.set())
         if self._failure is None:

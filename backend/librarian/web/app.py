@@ -129,7 +129,6 @@ def build_app(
         rate_limit=rate_limit or None,
         access_log=access_log,
         open_paths=OPEN_PATHS,
-        uncounted=(*HEALTH, READY),
         probes=(*HEALTH, READY),
     )
     app.add_middleware(Guard, rules=rules, made=partial(setattr, app.state, "guard"))

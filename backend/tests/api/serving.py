@@ -6,22 +6,20 @@ import contextlib
 import socket
 import threading
 from collections.abc import Iterator
-from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from librarian.api.http_limits import protocol
+from librarian.api.http_limits import HEAD_S, LimitedHeads
 
 
 @contextlib.contextmanager
-def served(app: FastAPI, **heads: Any) -> Iterator[str]:
+def served(app: FastAPI, head_s: float = HEAD_S) -> Iterator[str]:
     """The address of `app`, served by uvicorn in a thread, with limits of heads; shut down in good order."""
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
         app,
-        http=protocol(AutoHTTPProtocol, **heads),
+        http=type("Protocol", (LimitedHeads,), {"head_s": head_s}),
         log_level="error",
         access_log=False,
         timeout_graceful_shutdown=1,

@@ -968,10 +968,7 @@ def test_bench_counts_every_search_that_no_cache_answered(
     found = json.loads(capsys.readouterr().out)["modes"]["keyword"]
     assert (found["searches"], found["inside p50 ms"]) == (4, 4.2)
     assert {arguments["llm"] for _, verb, arguments in keeper.calls if verb == "bench"} == {False}
-    for given, told in ((), True), (("--llm",), False):
-        keeper.changes["get_index_status"] = {"llm": {"enabled": True}}
-        assert run("bench", "--rounds", "1", "--modes", "hybrid", *given) == 0
-        assert ("the language model was asked nothing" in capsys.readouterr().out) is told
+    assert run("bench", "--rounds", "1", "--modes", "hybrid", "--llm") == 0
     assert keeper.calls[-1][2]["llm"] is True
     (tmp_path / "empty.txt").write_text("\n")
     (tmp_path / "picture").write_bytes(b"\x89PNG")

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from librarian.api.http_limits import protocol
 from librarian.api.security import Rules
 from librarian.web.app import build_app
 from tests.api.fake_library import FakeLibrary
@@ -108,7 +107,3 @@ def test_a_stream_may_be_silent_for_as_long_as_it_likes(url: str) -> None:
             came += open_.recv(65536)
         with pytest.raises(TimeoutError):
             open_.recv(65536)
-
-
-def test_a_parser_that_tells_of_no_beginnings_keeps_its_own_limits() -> None:
-    assert not hasattr(protocol(type("Parser", (), {})), "data_received")
