@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-import anyio
-from mcp import types
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _JSON, _STREAMS = ("application/json", "application/*"), ("text/event-stream", "text/*", "*/*")
-_SHOWN = 40  #: characters of an id that can't be one
 _HINTS = {
     404: "Connect to /sse anew: a session ends with its stream.",
     400: "See the MCP specification's transports.",
@@ -34,27 +31,6 @@ def replace_lone_surrogates(text: bytes) -> bytes:
     except (ValueError, RecursionError):
         return text
     return whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
-
-
-def without_id(text: bytes) -> dict[str, object] | None:
-    """The JSON-RPC error for a request whose id can't be one: the SDK would take it for a notice and never answer.
-
-    >>> without_id(b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}')["error"]["message"]
-    'Invalid request: the id is 1.5. Use a string or a whole number.'
-    """
-    try:
-        asked = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(asked, dict) or "id" not in asked or not isinstance(method := asked.get("method"), str):
-        return None
-    identity = asked["id"]
-    if method.startswith("notifications/") or type(identity) in (str, int):
-        return None
-    shown = json.dumps(identity)
-    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
-    message = f"Invalid request: the id is {shown}. Use a string or a whole number."
-    return {"jsonrpc": "2.0", "id": None, "error": {"code": types.INVALID_REQUEST, "message": message}}
 
 
 class RequestSanitizer:
@@ -83,40 +59,16 @@ class RequestSanitizer:
             error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": text}}
             await JSONResponse(error, 400)(scope, receive, send)
             return
-        if (wrong := without_id(body)) is not None:
-            await JSONResponse(wrong, 400)(scope, receive, send)
-            return
         if "accept" not in Headers(scope=scope):  # any type then, and JSON is the simplest to read
             scope = {**scope, "headers": [*scope["headers"], (b"accept", b"application/json")]}
-        if self._plain is not None and not _takes_streams(Headers(scope=scope)):
-            await _until_disconnect(self._plain, scope, replace_lone_surrogates(body), receive, _json_errors(send))
-        else:
-            await self._app(scope, _once(replace_lone_surrogates(body), receive), _json_errors(send))
+        app = self._app if self._plain is None or _takes_streams(Headers(scope=scope)) else self._plain
+        await app(scope, _once(replace_lone_surrogates(body), receive), _json_errors(send))
 
 
 def _takes_streams(headers: Headers) -> bool:
     """False for a caller that takes JSON alone. Who takes no JSON is refused by the SDK."""
     accepted = {kind.partition(";")[0].strip().lower() for kind in headers.get("accept", "").split(",")}
     return accepted.isdisjoint(_JSON) or not accepted.isdisjoint(_STREAMS)
-
-
-async def _until_disconnect(app: ASGIApp, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-    """Let `app` answer until the client has disconnected, which it doesn't check itself."""
-    async with anyio.create_task_group() as tasks:
-
-        async def watch() -> None:
-            while (await receive())["type"] != "http.disconnect":
-                pass
-            tasks.cancel_scope.cancel()
-
-        tasks.start_soon(watch)
-        await app(scope, _once(body, _never), send)
-        tasks.cancel_scope.cancel()
-
-
-async def _never() -> Message:
-    await anyio.sleep_forever()
-    raise AssertionError
 
 
 def _once(body: bytes, receive: Receive) -> Receive:

@@ -54,33 +54,15 @@ class Metrics:
         ProcessCollector(registry=self._registry)
         build = Info("librarian_build", "The running version", registry=self._registry)
         build.info({"version": __version__, "python": platform.python_version()})
-        self._calls = Counter(
-            "librarian_calls",
-            "Calls by interface, operation and outcome",
-            ["interface", "operation", "outcome"],
-            registry=self._registry,
-        )
-        self._seconds = Histogram(
-            "librarian_call_seconds",
-            "Time of calls",
-            ["interface", "operation"],
-            buckets=_SECONDS,
-            registry=self._registry,
-        )
-        self._search_seconds = Histogram(
-            "librarian_search_seconds",
-            "Time of searches by the mode that ran",
-            ["mode"],
-            buckets=_SECONDS,
-            registry=self._registry,
-        )
-        self._retriever_seconds = Histogram(
-            "librarian_retriever_seconds",
-            "Time of a search's retrievers that ran",
-            ["retriever"],
-            buckets=_SECONDS,
-            registry=self._registry,
-        )
+
+        def histogram(name: str, about: str, *labels: str) -> Histogram:
+            return Histogram(f"librarian_{name}_seconds", about, labels, buckets=_SECONDS, registry=self._registry)
+
+        labels = ("interface", "operation", "outcome")
+        self._calls = Counter("librarian_calls", "Calls by their outcome", labels, registry=self._registry)
+        self._seconds = histogram("call", "Time of calls", "interface", "operation")
+        self._search_seconds = histogram("search", "Time of searches by the mode that ran", "mode")
+        self._retriever_seconds = histogram("retriever", "Time of a search's retrievers that ran", "retriever")
         self._cached = Counter("librarian_cached_answers", "Searches by cache", ["cache"], registry=self._registry)
         self._lock = threading.Lock()
         self._now = _Now()
@@ -353,16 +335,15 @@ class Api:
         schemas = {kind: self._schema(operation) for kind, operation in SEARCHES.items()}
         if method == "POST":
             return _body({"oneOf": [_of_type(kind, schema) for kind, schema in schemas.items()]})
-        types = input_schema(FacetsRequest)["properties"]["type"] | {"description": "What to search"}
-        parameters = {each["name"]: each for each in _parameters({"properties": {"type": types}})}
+        properties = {"type": input_schema(FacetsRequest)["properties"]["type"] | {"description": "What to search"}}
+        properties["q"] = schemas["documents"]["properties"].pop("query")
         for kind, schema in schemas.items():
-            for each in _parameters(schema):
-                name = each["name"]
-                if not all(name in other["properties"] for other in schemas.values()):
-                    each["description"] = f"{each['description']} (of {kind})".strip()
-                parameters.setdefault(name, each | {"required": False})
-        parameters["query"]["name"] = "q"
-        return {"parameters": list(parameters.values())}
+            for name, item in schema["properties"].items():
+                is_shared = all(name in other["properties"] for other in schemas.values())
+                about = item.get("description", "") + ("" if is_shared else f" (of {kind})")
+                properties.setdefault(name, {**item, "description": about.strip()})
+        del properties["query"]
+        return {"parameters": _parameters({"properties": properties})}
 
 
 def _of_type(kind: str, schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -557,18 +557,6 @@ def test_a_batch_is_refused_in_words(url: str) -> None:
     assert "Send each message in a request of its own" in answer.json()["error"]["message"]
 
 
-@pytest.mark.parametrize("identity", ["null", "1.5", "1.0", "true", "[1]", "{}"])
-@pytest.mark.parametrize("accept", ["application/json", "application/json, text/event-stream"])
-def test_a_request_whose_id_cannot_be_one_is_refused_and_not_taken_for_a_notice(
-    url: str, accept: str, identity: str
-) -> None:
-    call = f'{{"jsonrpc":"2.0","id":{identity},"method":"tools/call","params":{{"name":"list_products"}}}}'
-    answer = httpx.post(f"{url}/mcp", headers={**HEADERS, "accept": accept}, content=call)
-    error = answer.json()
-    assert (answer.status_code, error["id"], error["error"]["code"]) == (400, None, -32600)
-    assert error["error"]["message"] == f"Invalid request: the id is {identity}. Use a string or a whole number."
-
-
 def test_a_notice_with_an_id_is_a_notice_still(url: str) -> None:
     notice = b'{"jsonrpc":"2.0","id":null,"method":"notifications/initialized"}'
     assert httpx.post(f"{url}/mcp", headers=HEADERS, content=notice).status_code == 202
