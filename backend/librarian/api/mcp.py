@@ -8,7 +8,6 @@ import json
 import logging
 import os.path
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -74,33 +73,6 @@ _REPEATABLE = types.ToolAnnotations(
 )
 
 
-class Subscriptions:
-    """Resources that someone subscribed to, each with its last fingerprint; counted, for several may watch one."""
-
-    def __init__(self) -> None:
-        self.seen: dict[str, str] = {}
-        self._watchers = Counter[str]()
-
-    def add(self, uri: str, fingerprint: str) -> None:
-        """Add a watcher."""
-        self.seen.setdefault(uri, fingerprint)
-        self._watchers[uri] += 1
-
-    def remove(self, uri: str) -> None:
-        """Remove a watcher, and with the last one the resource."""
-        self._watchers[uri] -= 1
-        if self._watchers[uri] <= 0:
-            del self._watchers[uri]
-            self.seen.pop(uri, None)
-
-    def update(self, uri: str, fingerprint: str) -> bool:
-        """Remember how a resource is now; true where that is new."""
-        changed = uri in self.seen and self.seen[uri] != fingerprint
-        if changed:
-            self.seen[uri] = fingerprint
-        return changed
-
-
 class _Unchecked(FuncMetadata):
     """Passes arguments on as they came: the library's request models check them, for every interface alike."""
 
@@ -130,7 +102,8 @@ class LibraryServer(MCPServer[Any]):
         self._handle, self._calls = handle, calls
         self._heartbeat_s, self._on_call = heartbeat_s, on_call
         self.observe: Observer | None = None
-        self.bus, self.watched = InMemorySubscriptionBus(), Subscriptions()
+        self.bus = InMemorySubscriptionBus()
+        self.watched: list[dict[str, str]] = []  #: by stream: resources that it watches, each with its last fingerprint
         self._operations = {operation.name: operation for operation in chosen_operations(toolsets)}
         super().__init__(
             "librarian",
@@ -327,25 +300,26 @@ class LibraryServer(MCPServer[Any]):
         self, ctx: Ctx, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """Tell of changes on a stream of their own while it is open."""
-        looked_at: list[str] = []
+        uris = params.notifications.resource_subscriptions or ()
+        watched = await self._calls.run(lambda: self._fingerprints(uris)) if uris else {}
+        self.watched.append(watched)
         try:
-            for uri in params.notifications.resource_subscriptions or ():
-                self.watched.add(uri, await self._fingerprint(uri))
-                looked_at.append(uri)
             return await self._listen(ctx, params)
         finally:
-            for uri in looked_at:
-                self.watched.remove(uri)
+            self.watched.remove(watched)
 
-    async def _fingerprint(self, uri: str) -> str:
-        return await self._calls.run(lambda: resource_fingerprint(self._handle.wait(), uri))
+    def _fingerprints(self, uris: Iterable[str]) -> dict[str, str]:
+        library = self._handle.wait()
+        return {uri: resource_fingerprint(library, uri) for uri in uris}
 
     async def changed(self) -> list[str]:
         """Watched resources that aren't as they were. None of the calls: what isn't sent now is never sent."""
-        watched = list(self.watched.seen)
-        library = self._handle.wait
-        now = await asyncio.to_thread(lambda: [resource_fingerprint(library(), uri) for uri in watched])
-        return [uri for uri, fingerprint in zip(watched, now, strict=True) if self.watched.update(uri, fingerprint)]
+        uris = {uri for watched in self.watched for uri in watched}
+        now = await asyncio.to_thread(self._fingerprints, uris)
+        changed = [uri for uri in uris if any(watched.get(uri, now[uri]) != now[uri] for watched in self.watched)]
+        for watched in self.watched:
+            watched.update({uri: now[uri] for uri in watched if uri in now})
+        return changed
 
     def close(self) -> None:
         """End open `subscriptions/listen` streams in good order."""

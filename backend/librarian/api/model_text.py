@@ -17,7 +17,6 @@ from ..schemas import (
     EmailSearchResponse,
     HeadingItem,
     MailHeaders,
-    ParentContext,
     ProductsResponse,
     ResponseModel,
     Result,
@@ -93,9 +92,8 @@ def listed(answer: SiteListResponse) -> str:
 T = TypeVar("T", bound=ResponseModel)
 
 SECTIONS = 40  #: headings that a truncated document names of what follows, the last one aside
-_CONTEXT = 500  #: bytes of what stands around a passage
+_CONTEXT = 90  #: bytes of a line of what stands around a passage
 _HEADING = 60  #: bytes of the heading of a passage that is listed
-_LEAST_PART, _MOST_PART = 24, 240  #: bytes of one line of context; a shorter one says nothing
 
 
 def cleaned(answer: T) -> T:
@@ -335,33 +333,19 @@ def _size_of(item: EmailResult) -> str:
 
 
 def _contexts(results: Sequence[Result]) -> list[str]:
-    """What stands around each passage, in at most `_CONTEXT` bytes; a document is described with its first passage."""
+    """What stands around each passage, a line each; a document is described with its first passage."""
     described, contexts = set[str](), []
     for item in results:
-        about = item.parent_context
-        contexts.append(
-            "" if about is None else _context(about, _CONTEXT, with_document=item.file_path not in described)
-        )
+        about, parts = item.parent_context, []
+        if about is not None and item.file_path not in described:
+            parts = [("In", about.breadcrumb or about.title), ("Summary", about.summary)]
+            parts.append(("Headings", "; ".join(about.headings)))
+        if about is not None:
+            around = (("Before", about.previous), ("After", about.next))
+            parts += [(name, part.text) for name, part in around if part is not None]
+        contexts.append("\n".join(f"{name}: {_cut(text, _CONTEXT)}" for name, text in parts if text.strip()))
         described.add(item.file_path)
     return contexts
-
-
-def _context(context: ParentContext, limit: int, *, with_document: bool) -> str:
-    """Lines of at most `limit` bytes together, as many as say something; short ones leave room to those that follow."""
-    around = (("Before", context.previous), ("After", context.next))
-    document = (
-        ("In", context.breadcrumb or context.title),
-        ("Summary", context.summary),
-        ("Headings", "; ".join(context.headings)),
-    )
-    parts = [*(document if with_document else ()), *((name, part.text) for name, part in around if part is not None)]
-    parts = [(name, text) for name, text in parts if text.strip()][: limit // (_LEAST_PART + 12)]
-    lines: list[str] = []
-    for position, (name, text) in enumerate(parts):
-        share = limit // (len(parts) - position) - len(name) - 3
-        lines.append(f"{name}: {_cut(text, min(share, _MOST_PART))}")
-        limit -= len(lines[-1].encode()) + 1
-    return "\n".join(lines)
 
 
 STALE = "[The file has changed since it was read: this is its text before. Ask again in a moment.]"

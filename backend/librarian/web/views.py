@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from jinja2 import Environment, PackageLoader
+from jinja2.filters import do_filesizeformat
 
 from ..documents.addresses import lines_at
 from ..errors import LibrarianError, NotFound, counted
@@ -75,7 +77,7 @@ def _templates() -> Environment:
     environment = Environment(
         loader=PackageLoader("librarian.web"), autoescape=True, trim_blocks=True, lstrip_blocks=True, auto_reload=False
     )
-    environment.filters |= {"day": day, "moment": moment, "bytes": size, "number": lambda number: f"{number:,}"}
+    environment.filters |= {"day": day, "moment": moment, "number": lambda number: f"{number:,}"}
     environment.globals |= {"counted": counted, "modes": MODES, "keys": KEYS, "labels": LABELS}
     return environment
 
@@ -88,9 +90,8 @@ def page(name: str, **values: Any) -> str:
 def day(value: str | None) -> str:
     """A date in ISO 8601 as `3 Feb 2026`."""
     try:
-        year, month, number = (value or "")[:10].split("-")
-        return f"{int(number)} {_MONTHS[int(month) - 1]} {int(year)}"
-    except (ValueError, IndexError):
+        return f"{dt.date.fromisoformat((value or '')[:10]):%-d %b %Y}"
+    except ValueError:
         return value or ""
 
 
@@ -98,16 +99,6 @@ def moment(value: str | None) -> str:
     """A time in ISO 8601 as `3 Feb 2026, 10:05 UTC`."""
     clock = (value or "")[11:16]
     return f"{day(value)}, {clock} UTC" if clock else day(value)
-
-
-_MONTHS: Final = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()  # noqa: SIM905
-
-
-def size(count: int) -> str:
-    """Bytes as people say them."""
-    if count < 1000:
-        return f"{count} B"
-    return f"{count / 1000:.0f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
 
 
 # -- the whole page
@@ -121,7 +112,8 @@ def render(library: Librarian, state: State, part: str = "") -> str:
     values: dict[str, Any] = {"state": state, "status": library.status() if part != "panel" else None}
     if values["status"]:
         values["progress"] = progress(values["status"])
-    answer = _answer(library, state) if state.searches else None
+    search: Any = library.search_emails if state.type == "emails" else library.search
+    answer: Answer | None = search(**state.request()) if state.searches else None
     if part != "panel":
         values |= _results(library, state, answer, values["status"])
     if part != "results" and (state.doc or state.thread):
@@ -133,11 +125,6 @@ def error_page(state: State, error: LibrarianError, part: str = "") -> str:
     """The view of a state that can't be shown."""
     message = f"{error.message} {error.hint}".strip()
     return page("_main.html" if part == "results" else "page.html", state=state, error=message, filters=[])
-
-
-def _answer(library: Librarian, state: State) -> Answer:
-    search = library.search_emails if state.type == "emails" else library.search
-    return search(**state.request())  # type: ignore[arg-type]
 
 
 # -- results
@@ -348,22 +335,9 @@ def _tries(state: State, answer: Answer, status: StatusResponse) -> list[tuple[s
 # -- filters
 
 
-@dataclass(frozen=True, slots=True)
-class Facet:
-    """A filter with the values that it may have: name, number of documents, address, whether it is chosen."""
-
-    name: str
-    label: str
-    values: Sequence[tuple[str, int | None, str, bool]]
-    folded: Sequence[tuple[str, int | None, str, bool]] = ()
-
-
-def _filters(library: Librarian, state: State, answer: Answer | None) -> list[Facet]:
-    found = (
-        answer.facets
-        if answer is not None and answer.facets is not None
-        else library.list_facets("emails" if state.type == "emails" else "documents")
-    )
+def _filters(library: Librarian, state: State, answer: Answer | None) -> list[dict[str, Any]]:
+    """The filters with the values that each may have: name, number of documents, address, whether it is chosen."""
+    found = (answer.facets if answer else None) or library.list_facets(state.type)
     product = next((one for one in found.products if one.name == state.product), None)
     offered: dict[str, Sequence[FacetItem]] = {"product": found.products}
     if state.product:
@@ -372,24 +346,23 @@ def _filters(library: Librarian, state: State, answer: Answer | None) -> list[Fa
         offered |= {"doc_type": found.doc_types, "file_types": found.file_types, "tags": found.tags}
         if len(found.languages) > 1 or state.language:
             offered["language"] = found.languages
-    facets = [_facet(state, name, items) for name, items in offered.items()]
-    if state.type == "emails":
-        facets.append(_facet(state, "attachments", [FacetItem(name="yes", count=-1), FacetItem(name="no", count=-1)]))
-    return [facet for facet in facets if len(facet.values) > 1 or any(chosen for *_, chosen in facet.values)]
-
-
-def _facet(state: State, name: str, items: Sequence[FacetItem]) -> Facet:
-    now = getattr(state, name)
-    chosen = {now} if isinstance(now, str) else set(now)
-    missing = [FacetItem(name=value, count=0) for value in chosen if value and value not in {one.name for one in items}]
-    values = []
-    offered = [*items, *missing]
-    for one, address in zip(offered, state.choices(name, [one.name for one in offered]), strict=True):
-        is_chosen = one.name in chosen
-        address = state.without(name, one.name) if is_chosen else address
-        values.append((one.name, one.count if one.count >= 0 else None, address, is_chosen))
-    first = [one for place, one in enumerate(values) if place < TAGS_SHOWN or one[-1]]
-    return Facet(name, LABELS[name], first, [one for one in values if one not in first])
+    else:
+        offered["attachments"] = [FacetItem(name="yes", count=-1), FacetItem(name="no", count=-1)]
+    facets = []
+    for name, items in offered.items():
+        now = getattr(state, name)
+        chosen = {now} - {""} if isinstance(now, str) else set(now)
+        known = {one.name: one.count if one.count >= 0 else None for one in items}
+        counts = known | {one: 0 for one in chosen if one not in known}
+        values = [
+            (one, counts[one], state.without(name, one) if one in chosen else address, one in chosen)
+            for one, address in zip(counts, state.choices(name, counts), strict=True)
+        ]
+        shown = [one for place, one in enumerate(values) if place < TAGS_SHOWN or one[-1]]
+        if len(shown) > 1 or chosen:
+            folded = [one for one in values if one not in shown]
+            facets.append({"name": name, "label": LABELS[name], "values": shown, "folded": folded})
+    return facets
 
 
 def _chips(state: State) -> list[tuple[str, str]]:
@@ -586,7 +559,7 @@ def status_rows(status: StatusResponse) -> Mapping[str, str]:
         "Follows changes": "yes" if status.watching else "no",
         "Last scan of the folder": moment(status.last_indexed_at) or "not yet",
         "Folder": status.root_path,
-        "Index": f"{status.index_path} ({size(storage.disk_bytes)}; {stores})",
+        "Index": f"{status.index_path} ({do_filesizeformat(storage.disk_bytes)}; {stores})",
         "Cached answers": f"{status.caches.exact.entries:,} ({status.caches.exact.hits:,} hits)",
         "Version": status.version,
     }
