@@ -30,7 +30,7 @@ from ..schemas import (
     ThreadResponse,
 )
 from ..search.suggestions import no_mention
-from ..text.sanitizing import escaped_json, has_control_characters, inline, quoted, visible_within, wrap_untrusted
+from ..text.sanitizing import escaped_json, has_control_characters, inline, visible_within, wrap_untrusted
 
 
 def documents(answer: SiteDocumentsResponse) -> str:
@@ -449,45 +449,61 @@ def thread(answer: ThreadResponse) -> str:
     return "\n".join([head, wrap_untrusted("thread", "\n".join(lines)), *foot])
 
 
+def progress(status: StatusResponse) -> tuple[float | None, str]:
+    """How far indexing is: a share from 0 to 1 where it is known, and a sentence."""
+    now = status.progress
+    eta = now.eta_s or 0
+    left = f", about {f'{eta:.0f} s' if eta < 90 else f'{eta / 60:.0f} min'} left" if eta else ""
+    if now.phase == "reading" and now.files_total:
+        return now.files_done / now.files_total, f"Reading files: {now.files_done:,} of {now.files_total:,}{left}"
+    if now.phase == "embedding" and now.chunks_total:
+        share = now.chunks_embedded / now.chunks_total
+        done = f"{now.chunks_embedded:,} of {now.chunks_total:,} passages"
+        return share, f"Preparing search by meaning: {done}{left}"
+    if now.phase == "learning":
+        return None, "Learning what headings and links call the pages"
+    return None, "Looking through the folder"
+
+
+def status_rows(status: StatusResponse) -> dict[str, str]:
+    """What there is to tell of the status in a line each, by name."""
+    embeddings, llm, storage = status.embeddings, status.llm, status.storage
+    state = {"ready": "Ready", "indexing": f"Indexing: {progress(status)[1]}"}
+    connection = {None: "not asked yet", True: "connected", False: "not connected"}[llm.connected]
+    stores = f"{storage.catalog}, {storage.keyword}, {storage.vectors}"
+    held = ((status.documents, "document"), (status.emails, "email"), (status.products, "product"))
+    embedded = f"{status.embedded_chunks:,} of {counted(status.chunks, 'passage')}"
+    model = ", ".join(filter(None, (embeddings.model, embeddings.backend, embeddings.device)))
+    rows = {
+        "State": state.get(status.status, f"Degraded: {'; '.join(status.reasons)}"),
+        "Holds": ", ".join(counted(*one) for one in held),
+        "Searchable by meaning": embedded if embeddings.enabled else "off",
+        "Embedding model": model if embeddings.enabled else "none",
+        "Reranker": status.reranker or "by words and meaning, no model",
+        "Language model": f"{llm.model} ({llm.provider}), {connection}" if llm.enabled else "off",
+        "Text is sent to": "; ".join(status.sent_to) or "no other machine",
+        "Follows changes": "yes" if status.watching else "no",
+        "Last scan of the folder": (status.last_indexed_at or "")[:16].replace("T", " ") or "not yet",
+        "Folder": status.root_path,
+        "Index": f"{status.index_path} ({storage.disk_bytes / 1e6:.1f} MB; {stores})",
+        "Cached answers": f"{status.caches.exact.entries:,} ({status.caches.exact.hits:,} hits)",
+        "Version": status.version,
+    }
+    return {name: value for name, value in rows.items() if value}
+
+
 def _status(answer: StatusResponse) -> str:
-    lines = [
-        f"Status: {answer.status}",
-        f"{counted(answer.documents, 'document')} in {counted(answer.products, 'product')}, "
-        f"{counted(answer.emails, 'email')}, {counted(answer.chunks, 'passage')}, "
-        f"{answer.embedded_chunks} embedded; generation {answer.generation}, "
-        f"last indexed {answer.last_indexed_at or '–'}",
-        f"Embeddings: {answer.embeddings.model or 'none'} ({answer.embeddings.backend or '–'}, "
-        f"{answer.embeddings.device or '–'})"
-        if answer.embeddings.enabled
-        else "Embeddings: off",
-        f"Reranker: {answer.reranker or 'none'}; language model: {answer.llm.model if answer.llm.enabled else 'off'}; "
-        f"watching: {'yes' if answer.watching else 'no'}",
-        "Text is sent to: " + ("; ".join(answer.sent_to) or "no other machine"),
-        f"Storage: {answer.storage.catalog}, {answer.storage.keyword}, {answer.storage.vectors}; "
-        f"{answer.storage.disk_bytes / 1e6:.1f} MB in {quoted(answer.index_path)}",
-        "Caches (entries, hits, misses): "
-        + "; ".join(f"{name} {part.entries}, {part.hits}, {part.misses}" for name, part in answer.caches),
-    ]
-    if (progress := answer.progress).phase != "idle":
-        known = [
-            f"{progress.files_done} of {progress.files_total} files" if progress.files_total else "",
-            f"{progress.chunks_embedded} of {progress.chunks_total} passages embedded" if progress.chunks_total else "",
-            f"{progress.eta_s:.0f} s left" if progress.eta_s is not None else "",
-        ]
-        known = known if progress.phase != "learning" else []  # all files are read by then, and embedded
-        lines.append(f"Now {progress.phase}: {', '.join(filter(None, known))}".removesuffix(": "))
-    if answer.features:
-        lines.append("Features: " + ", ".join(name for name, on in answer.features.items() if on))
-    noted = [f"Reason: {inline(reason)}" for reason in answer.reasons]
-    if answer.failures.total:
-        lines.append(f"Unreadable files: {answer.failures.total}")
-        noted += [f"Unreadable: {inline(f'{item.path}: {item.reason}')}" for item in answer.failures.items]
+    rows = {name: inline(value) for name, value in status_rows(answer).items()}
+    rows["State"] = answer.status + (f": {progress(answer)[1]}" if answer.progress.phase != "idle" else "")
     if answer.skipped.total:
-        reasons = ", ".join(f"{inline(reason)} {count}" for reason, count in answer.skipped.by_reason.items())
-        lines.append(f"Skipped files: {answer.skipped.total} ({reasons})")
-        noted += [f"Skipped: {inline(item.path)}" for item in answer.skipped.examples[:5]]
-    noted += [f"Note: {inline(note)}" for note in answer.notes]
-    return "\n".join([*lines, *([wrap_untrusted("notes", "\n".join(noted))] if noted else [])])
+        reasons = ", ".join(f"{reason} {count}" for reason, count in answer.skipped.by_reason.items())
+        rows["Skipped files"] = f"{answer.skipped.total} ({inline(reasons)})"
+    noted = [f"Reason: {reason}" for reason in answer.reasons]
+    noted += [f"Unreadable: {item.path}: {item.reason}" for item in answer.failures.items]
+    noted += [f"Skipped: {item.path}" for item in answer.skipped.examples[:5]]
+    noted += [f"Note: {note}" for note in answer.notes]
+    lines = [f"{name}: {value}" for name, value in rows.items()]
+    return "\n".join([*lines, *([wrap_untrusted("notes", "\n".join(map(inline, noted)))] if noted else [])])
 
 
 def _analysis(answer: AnalyzeResponse) -> str:

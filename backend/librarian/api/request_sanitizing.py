@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+import anyio
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
@@ -61,14 +62,35 @@ class RequestSanitizer:
             return
         if "accept" not in Headers(scope=scope):  # any type then, and JSON is the simplest to read
             scope = {**scope, "headers": [*scope["headers"], (b"accept", b"application/json")]}
-        app = self._app if self._plain is None or _takes_streams(Headers(scope=scope)) else self._plain
-        await app(scope, _once(replace_lone_surrogates(body), receive), _json_errors(send))
+        body = replace_lone_surrogates(body)
+        if self._plain is not None and not _takes_streams(Headers(scope=scope)):
+            await _until_disconnect(self._plain, scope, body, receive, _json_errors(send))
+        else:
+            await self._app(scope, _once(body, receive), _json_errors(send))
 
 
 def _takes_streams(headers: Headers) -> bool:
     """False for a caller that takes JSON alone. Who takes no JSON is refused by the SDK."""
     accepted = {kind.partition(";")[0].strip().lower() for kind in headers.get("accept", "").split(",")}
     return accepted.isdisjoint(_JSON) or not accepted.isdisjoint(_STREAMS)
+
+
+async def _until_disconnect(app: ASGIApp, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+    """Let `app` answer until the client has disconnected, which it doesn't check itself."""
+    async with anyio.create_task_group() as tasks:
+
+        async def watch() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            tasks.cancel_scope.cancel()
+
+        async def never() -> Message:
+            await anyio.sleep_forever()
+            raise AssertionError
+
+        tasks.start_soon(watch)
+        await app(scope, _once(body, never), send)
+        tasks.cancel_scope.cancel()
 
 
 def _once(body: bytes, receive: Receive) -> Receive:

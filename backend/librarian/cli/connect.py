@@ -116,7 +116,33 @@ def snippet(host: Host, server: Server) -> str:
 
 def changed(host: Host, server: Server, text: str) -> str:
     """The configuration file with the entry in it. Raises `SetupError` if that would lose something."""
-    return _changed_toml(host, server, text) if host.toml else _changed_json(host, server, text)
+    try:
+        content = _read(host, text)
+    except ValueError as error:
+        kind = "TOML" if host.toml else "plain JSON"
+        message = f"{host.title}'s configuration isn't {kind} ({error}); writing it would lose its comments."
+        raise SetupError(message, hint=_BY_HAND) from error
+    servers = content.setdefault(host.section, {}) if isinstance(content, dict) else None
+    if not isinstance(servers, dict):
+        raise SetupError(f"{host.title}'s configuration has no object {host.section!r}.", hint="Correct it by hand.")
+    entry = host.entry(server)
+    if servers.get(server.name) == entry:
+        return text
+    servers[server.name] = entry
+    if not host.toml:
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    after = _with_table(host, server.name, entry, text)
+    with suppress(tomllib.TOMLDecodeError):
+        if tomllib.loads(after) == content:
+            return after
+    raise SetupError(
+        f"{host.title}'s configuration names {server.name!r} in a way that can't be replaced safely.",
+        hint=f"Replace the table [{host.section}.{server.name}] by hand with what `librarian connect` prints.",
+    )
+
+
+def _read(host: Host, text: str) -> Any:
+    return tomllib.loads(text) if host.toml else json.loads(text if text.strip() else "{}")
 
 
 def write(host: Host, server: Server, path: Path) -> Path | None:
@@ -145,47 +171,14 @@ def write(host: Host, server: Server, path: Path) -> Path | None:
         raise SetupError(f"{host.title}'s configuration {path} can't be written: {reason}.", hint=_BY_HAND) from error
 
 
-def _changed_json(host: Host, server: Server, text: str) -> str:
-    try:
-        content = json.loads(text) if text.strip() else {}
-    except json.JSONDecodeError as error:
-        raise SetupError(
-            f"{host.title}'s configuration isn't plain JSON ({error}); writing it would lose its comments.",
-            hint=_BY_HAND,
-        ) from error
-    servers = content.setdefault(host.section, {}) if isinstance(content, dict) else None
-    if not isinstance(servers, dict):
-        raise SetupError(f"{host.title}'s configuration has no object {host.section!r}.", hint="Correct it by hand.")
-    entry = host.entry(server)
-    if servers.get(server.name) == entry:
-        return text
-    servers[server.name] = entry
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-
-
-def _changed_toml(host: Host, server: Server, text: str) -> str:
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SetupError(f"{host.title}'s configuration isn't TOML: {error}.", hint="Correct it by hand.") from error
-    entry = host.entry(server)
-    others = dict(content.get(host.section, {}))
-    if others.pop(server.name, None) == entry:
-        return text
-    table = rf"{host.section}\.{server.name}"
+def _with_table(host: Host, name: str, entry: Mapping[str, Any], text: str) -> str:
+    """TOML with our table at its end in place of the one there may be."""
+    table = rf"{host.section}\.{name}"
     ours = re.compile(
         rf"^[ \t]*\[{table}(?:\.[^\]]*)?\][^\n]*\n?(?:(?![ \t]*\[)[^\n]*(?:\n|\Z))*?(?=^[ \t]*\[|\Z)", re.M
     )
     rest = ours.sub("", text).rstrip("\n")
-    after = (f"{rest}\n\n" if rest else "") + _toml_table(host, server.name, entry)
-    wanted = content | {host.section: others | {server.name: dict(entry)}}
-    with suppress(tomllib.TOMLDecodeError):
-        if tomllib.loads(after) == wanted:
-            return after
-    raise SetupError(
-        f"{host.title}'s configuration names {server.name!r} in a way that can't be replaced safely.",
-        hint=f"Replace the table [{host.section}.{server.name}] by hand with what `librarian connect` prints.",
-    )
+    return (f"{rest}\n\n" if rest else "") + _toml_table(host, name, entry)
 
 
 def _toml_table(host: Host, name: str, entry: Mapping[str, Any]) -> str:
@@ -215,7 +208,7 @@ def configured(home: Path, folder: Path) -> Iterator[Connection]:
             yield Connection(host, path, "", f"{path} can't be read: {error}")
             continue
         try:
-            content = tomllib.loads(text) if host.toml else json.loads(text or "{}")
+            content = _read(host, text)
         except ValueError as error:
             if NAME in text:  # files of some clients may have comments
                 yield Connection(host, path, "", f"{path} can't be understood: {error}")

@@ -105,29 +105,28 @@ def _one(
 
 def _show(page: Page, answer: dict[str, Any]) -> None:
     resumed = " (continued)" if answer["resumed"] else ""
-    page.line(
-        (f"{answer['project']}: {counted(answer['pages'], 'page')}", "bold"), f" from {answer['root_url']}{resumed}"
-    )
-    changes = [f"{answer[word]} {word}" for word in ("added", "changed", "unchanged", "removed")]
-    page.line(", ".join([*changes, counted(answer["duplicates"], "duplicate")]), indent=2)
+    title = f"{answer['project']}: {counted(answer['pages'], 'page')}"
+    page.line((title, "bold"), f" from {answer['root_url']}{resumed}")
+    changes = ", ".join(f"{answer[word]} {word}" for word in ("added", "changed", "unchanged", "removed"))
     took = f"{answer['bytes'] / 1e6:.1f} MB, {answer['took_s']:.0f} s"
-    page.line(f"{counted(answer['requests'], 'request')}, {took}", indent=2)
-    if answer["summarized"]:
-        page.line(f"{answer['summarized']} summaries by the language model", indent=2)
-    if answer["summary_error"]:
-        page.line(("pages summarised in their own words: ", "yellow"), answer["summary_error"], indent=2)
-    _list(page, "empty without JavaScript", answer["javascript"])
-    _list(page, "can't be read", [f"{error['url']}: {error['reason']}" for error in answer["errors"]])
+    lines = {
+        f"{changes}, {counted(answer['duplicates'], 'duplicate')}": True,
+        f"{counted(answer['requests'], 'request')}, {took}": True,
+        f"{answer['summarized']} summaries by the language model": answer["summarized"],
+        f"pages summarised in their own words: {answer['summary_error']}": answer["summary_error"],
+    }
+    for line, is_worth_it in lines.items():
+        if is_worth_it:
+            page.line(line, indent=2)
+    errors = [f"{error['url']}: {error['reason']}" for error in answer["errors"]]
+    for what, items in (("empty without JavaScript", answer["javascript"]), ("can't be read", errors)):
+        if items:
+            page.line((f"{len(items)} {what}:", "yellow"), indent=2)
+        for item in items[:SHOWN]:
+            page.line(item, indent=4)
     for reason, count in answer["skipped"].items():
         page.line(f"{count} left out: {reason}, such as {answer['examples'][reason]}", indent=2)
     page.line("A running server indexes the files by itself; otherwise run librarian index.", indent=2)
-
-
-def _list(page: Page, what: str, items: list[str]) -> None:
-    if items:
-        page.line((f"{len(items)} {what}:", "yellow"), indent=2)
-        for item in items[:SHOWN]:
-            page.line(item, indent=4)
 
 
 def _show_plan(page: Page, answer: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 from fastapi import FastAPI, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
+from ..api import model_text
 from ..api.library_handle import Calls, LibraryHandle
 from ..api.rest import DRAFT_HEADER, add_head, status_of
 from ..api.security import COOKIE, Guard
@@ -69,7 +70,7 @@ class Pages:
         def view(library: Librarian) -> str:
             if part == "state":
                 status = library.status()
-                values = {"status": status, "progress": views.progress(status)}
+                values = {"status": status, "progress": model_text.progress(status)}
                 state_ = views.page("_state.html", **values)
                 return state_ + (views.page("_progress.html", **values) if status.status == "indexing" else "")
             return views.render(library, state, part)
@@ -90,7 +91,7 @@ class Pages:
 
         def view(library: Librarian) -> str:
             status: StatusResponse = library.status()
-            rows, progress = views.status_rows(status), views.progress(status)
+            rows, progress = model_text.status_rows(status), model_text.progress(status)
             return views.page("status.html", status=status, rows=rows, progress=progress)
 
         return HTMLResponse(await self._run(view, "status"))

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from jinja2 import Environment, PackageLoader
-from jinja2.filters import do_filesizeformat
 
+from ..api.model_text import progress
 from ..documents.addresses import lines_at
 from ..errors import LibrarianError, NotFound, counted
-from ..models import Progress
 from ..schemas import (
     MAX_QUERY_LENGTH,
     DocumentRequest,
@@ -337,7 +336,7 @@ def _tries(state: State, answer: Answer, status: StatusResponse) -> list[tuple[s
 
 def _filters(library: Librarian, state: State, answer: Answer | None) -> list[dict[str, Any]]:
     """The filters with the values that each may have: name, number of documents, address, whether it is chosen."""
-    found = (answer.facets if answer else None) or library.list_facets(state.type)
+    found = (answer.facets if answer else None) or library.list_facets("emails" if state.type == "emails" else "documents")
     product = next((one for one in found.products if one.name == state.product), None)
     offered: dict[str, Sequence[FacetItem]] = {"product": found.products}
     if state.product:
@@ -513,54 +512,3 @@ def _document_facts(found: DocumentResponse) -> list[str]:
         people += [f"cc {', '.join(found.email.cc)}"] if found.email.cc else []
         facts = [*people, *facts]
     return [*facts, *(["the file has changed since it was read"] if found.stale else [])]
-
-
-# -- status
-
-
-def progress(status: StatusResponse) -> tuple[float | None, str]:
-    """How far indexing is: a share from 0 to 1 where it is known, and a sentence."""
-    now: Progress = status.progress
-    eta = now.eta_s or 0
-    left = f", about {f'{eta:.0f} s' if eta < 90 else f'{eta / 60:.0f} min'} left" if eta else ""
-    if now.phase == "reading" and now.files_total:
-        return now.files_done / now.files_total, f"Reading files: {now.files_done:,} of {now.files_total:,}{left}"
-    if now.phase == "embedding" and now.chunks_total:
-        share = now.chunks_embedded / now.chunks_total
-        done = f"{now.chunks_embedded:,} of {now.chunks_total:,} passages"
-        return share, f"Preparing search by meaning: {done}{left}"
-    if now.phase == "learning":
-        return None, "Learning what headings and links call the pages"
-    return None, "Looking through the folder"
-
-
-def status_rows(status: StatusResponse) -> Mapping[str, str]:
-    """What the status page tells, by name."""
-    embeddings, llm, storage = status.embeddings, status.llm, status.storage
-    state = {"ready": "Ready", "indexing": f"Indexing: {progress(status)[1]}"}
-    connection = {None: "not asked yet", True: "connected", False: "not connected"}[llm.connected]
-    stores = f"{storage.catalog}, {storage.keyword}, {storage.vectors}"
-    held = (
-        counted(status.documents, "document"), counted(status.emails, "email"),
-        f"{counted(status.chunks, 'passage')} of {counted(status.products, 'product')}",
-    )  # fmt: skip
-    rows = {
-        "State": state.get(status.status, f"Degraded: {'; '.join(status.reasons)}"),
-        "Holds": ", ".join(held),
-        "Searchable by meaning": f"{status.embedded_chunks:,} of {counted(status.chunks, 'passage')}"
-        if embeddings.enabled
-        else "off",
-        "Embedding model": ", ".join(filter(None, (embeddings.model, embeddings.backend, embeddings.device)))
-        if embeddings.enabled
-        else "none",
-        "Reranker": status.reranker or "by words and meaning, no model",
-        "Language model": f"{llm.model} ({llm.provider}), {connection}" if llm.enabled else "off",
-        "Text is sent to": "; ".join(status.sent_to) or "no other machine",
-        "Follows changes": "yes" if status.watching else "no",
-        "Last scan of the folder": moment(status.last_indexed_at) or "not yet",
-        "Folder": status.root_path,
-        "Index": f"{status.index_path} ({do_filesizeformat(storage.disk_bytes)}; {stores})",
-        "Cached answers": f"{status.caches.exact.entries:,} ({status.caches.exact.hits:,} hits)",
-        "Version": status.version,
-    }
-    return {name: value for name, value in rows.items() if value}

@@ -245,16 +245,16 @@ def test_the_text_half_says_why_another_mode_ran() -> None:
 
 def test_the_text_half_tells_of_work_only_what_is_known() -> None:
     status = FakeLibrary().status()
-    assert "\nNow embedding: 0 of 4 passages embedded, 2 s left\n" in render(status) + "\n"
+    assert ": Preparing search by meaning: 0 of 4 passages, about 2 s left\n" in render(status)
     begun = status.model_copy(update={"progress": Progress(phase="embedding")})
-    assert "\nNow embedding\n" in render(begun) + "\n"
+    assert ": Looking through the folder\n" in render(begun)
     reading = status.model_copy(update={"progress": Progress(phase="reading", files_done=1, files_total=3)})
-    assert "\nNow reading: 1 of 3 files\n" in render(reading) + "\n"
+    assert ": Reading files: 1 of 3\n" in render(reading)
 
 
 def test_one_of_anything_is_told_as_one() -> None:
     status = FakeLibrary().status().model_copy(update={"documents": 1, "products": 1, "emails": 1, "chunks": 2})
-    assert "\n1 document in 1 product, 1 email, 2 passages, " in render(status)
+    assert "\nHolds: 1 document, 1 email, 1 product\n" in render(status)
 
 
 def test_the_text_half_names_skipped_files() -> None:
