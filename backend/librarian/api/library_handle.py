@@ -4,36 +4,44 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import logging
-from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from starlette.routing import BaseRoute, Route, Router
 from starlette.types import Receive, Scope, Send
 
-from ..models import Observer
-
-if TYPE_CHECKING:
-    from .mcp_transports import McpServer
-
-import contextvars
-import threading
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
-
 from .. import __version__
 from ..errors import Busy, LibrarianError, Unavailable
 from ..files.writing import write_whole
-from ..models import DEADLINE, REQUEST, Deadline, new_id
+from ..models import DEADLINE, REQUEST, Deadline, Observer, new_id
 
 if TYPE_CHECKING:
     from ..library import Librarian
     from ..schemas import ResponseModel
-
+    from .mcp_transports import McpServer
 
 T = TypeVar("T")
+
+
+@contextlib.contextmanager
+def observed(observe: Observer | None, interface: str, operation: str) -> Iterator[dict[str, Any]]:
+    """Tell the observer of a call that the body makes; the body may add the `answer`."""
+    start, seen = time.perf_counter(), {"outcome": "error", "answer": None}
+    try:
+        yield seen
+        seen["outcome"] = "ok"
+    except LibrarianError as error:
+        seen["outcome"] = error.code
+        raise
+    finally:
+        if observe is not None:
+            observe("call", interface=interface, operation=operation, seconds=time.perf_counter() - start, **seen)
 
 
 class Calls:

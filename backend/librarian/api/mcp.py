@@ -45,7 +45,7 @@ from ..schemas import (
     output_schema,
 )
 from ..text.sanitizing import escaped, inline, visible, wrap_untrusted
-from .library_handle import Calls, LibraryHandle
+from .library_handle import Calls, LibraryHandle, observed
 from .model_text import ON_REQUEST, cleaned, remarks, render, rest_of, structured
 from .prompts import COMPLETED, PROMPTS, fill
 from .rest import OBSERVED
@@ -223,7 +223,6 @@ class LibraryServer(MCPServer[Any]):
     async def _answer(self, operation: Operation, arguments: Mapping[str, Any], ctx: Ctx) -> types.CallToolResult:
         if self._on_call is not None:
             self._on_call(*_caller(ctx))
-        start, outcome, observed = time.perf_counter(), "error", None
 
         def work() -> tuple[types.CallToolResult, dict[str, Any]]:
             response = self._handle.call(operation.name, arguments)
@@ -231,12 +230,11 @@ class LibraryServer(MCPServer[Any]):
             return answered(response, links=ctx.protocol_version >= _LINKS_SINCE), response.as_fields(OBSERVED)
 
         try:
-            async with self._progress(ctx, operation.title):
-                result, observed = await self._calls.run(work)
-            outcome = "ok"
-            return result
+            with observed(self.observe, "mcp", operation.name) as seen:
+                async with self._progress(ctx, operation.title):
+                    result, seen["answer"] = await self._calls.run(work)
+                return result
         except LibrarianError as error:
-            outcome = error.code
             return _failed(wrap_untrusted("error", str(error)))
         except Exception:
             logger.exception("%s failed", operation.name)
@@ -244,12 +242,6 @@ class LibraryServer(MCPServer[Any]):
                 f"{operation.name} failed: an internal error of Librarian, written to its log. Try again; "
                 "get_index_status shows what works."
             )
-        finally:
-            if self.observe is not None:
-                seconds = time.perf_counter() - start
-                self.observe(
-                    "call", interface="mcp", operation=operation.name, outcome=outcome, seconds=seconds, answer=observed
-                )
 
     @contextlib.asynccontextmanager
     async def _progress(self, ctx: Ctx, title: str) -> AsyncIterator[None]:

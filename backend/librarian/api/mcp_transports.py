@@ -14,7 +14,6 @@ from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import Receive, Scope, Send
 
@@ -22,6 +21,7 @@ from ..text.sanitizing import visible
 from .library_handle import MESSAGES, Calls, LibraryHandle
 from .mcp import LibraryServer
 from .request_sanitizing import RequestSanitizer
+from .rest import error_response
 
 if TYPE_CHECKING:
     from ..library import Librarian
@@ -110,12 +110,9 @@ class McpServer(LibraryServer):
     async def serve_stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One `/sse` stream until its client leaves."""
         if self.streams >= self.most_streams:
-            error = {
-                "code": "busy",
-                "message": f"There are {self.streams} SSE streams open already.",
-                "hint": "Close one, or use Streamable HTTP at /mcp, which keeps none.",
-            }
-            await JSONResponse({"error": error}, 503)(scope, receive, send)
+            message = f"There are {self.streams} SSE streams open already."
+            hint = "Close one, or use Streamable HTTP at /mcp, which keeps none."
+            await error_response(503, "busy", message, hint)(scope, receive, send)
             return
         self.streams += 1
         serving = anyio.CancelScope()

@@ -11,6 +11,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from .rest import CODES, error_response
+
 _JSON, _STREAMS = ("application/json", "application/*"), ("text/event-stream", "text/*", "*/*")
 _HINTS = {
     404: "Connect to /sse anew: a session ends with its stream.",
@@ -124,8 +126,7 @@ def _json_errors(send: Send) -> Send:
 
 
 def _refused(status: int, message: str, hint: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    code = {404: "not_found", 405: "method_not_allowed"}.get(status, "bad_request")
-    return JSONResponse({"error": {"code": code, "message": message, "hint": hint}}, status, headers)
+    return error_response(status, CODES.get(status, "bad_request"), message, hint, headers)
 
 
 async def _nothing() -> Message:

@@ -7,7 +7,6 @@ import json
 import logging
 import platform
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -40,13 +39,13 @@ from ..schemas import (
     unknown_argument,
     validated,
 )
-from .library_handle import Calls, LibraryHandle
+from .library_handle import Calls, LibraryHandle, observed
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
-class Metrics:
+class Metrics(Collector):
     """An `Observer` that counts calls; `page` adds what the index is like at the moment."""
 
     def __init__(self) -> None:
@@ -65,8 +64,8 @@ class Metrics:
         self._retriever_seconds = histogram("retriever", "Time of a search's retrievers that ran", "retriever")
         self._cached = Counter("librarian_cached_answers", "Searches by cache", ["cache"], registry=self._registry)
         self._lock = threading.Lock()
-        self._now = _Now()
-        self._registry.register(self._now)
+        self._now: tuple[StatusResponse, int, int] | None = None
+        self._registry.register(self)
 
     def __call__(self, event: str, **fields: object) -> None:
         """Count a `call`: interface, operation, outcome, seconds, and the answer where there is one."""
@@ -91,24 +90,16 @@ class Metrics:
     def page(self, status: StatusResponse, pending: int, streams: int) -> bytes:
         """All metrics in Prometheus' text format."""
         with self._lock:
-            self._now.status, self._now.pending, self._now.streams = status, pending, streams
+            self._now = (status, pending, streams)
             return generate_latest(self._registry)
 
-
-class _Now(Collector):
-    """Sizes and counters that the library knows."""
-
-    def __init__(self) -> None:
-        self.status: StatusResponse | None = None
-        self.pending = 0
-        self.streams = 0
-
     def collect(self) -> Iterable[Metric]:
-        if self.status is None:
+        """Sizes and counters that the library knows."""
+        if self._now is None:
             return
-        status = self.status
-        yield GaugeMetricFamily("librarian_pending_calls", "Calls that run or wait", self.pending)
-        yield GaugeMetricFamily("librarian_sse_streams", "Open SSE streams", self.streams)
+        status, pending, streams = self._now
+        yield GaugeMetricFamily("librarian_pending_calls", "Calls that run or wait", pending)
+        yield GaugeMetricFamily("librarian_sse_streams", "Open SSE streams", streams)
         yield GaugeMetricFamily(
             "librarian_ready", "1 where the index is complete and all works", float(status.status == "ready")
         )
@@ -129,7 +120,7 @@ class _Now(Collector):
 
 logger = logging.getLogger(__name__)
 
-_CODES = {404: "not_found", 405: "method_not_allowed"}
+CODES = {404: "not_found", 405: "method_not_allowed"}
 _HINTS = {404: "See /openapi.json for what there is.", 405: "See /openapi.json for the methods of each path."}
 
 
@@ -170,7 +161,7 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     """Exception handler for unknown paths, wrong methods and the like."""
     assert isinstance(error, HTTPException)
     message = f"{request.method} {request.url.path}: {error.detail}."
-    code = _CODES.get(error.status_code, "bad_request")
+    code = CODES.get(error.status_code, "bad_request")
     headers = error.headers
     if error.status_code == 405:
         known = _methods_at(request)
@@ -242,36 +233,24 @@ class Api:
             for method in methods:
                 taken = self._arguments(method, operation)
                 _add(app, path, method, self._endpoint(operation), operation, taken, operation.response)
-        for path in HEALTH:
+        not_ready = {503: {"model": HealthResponse, "description": "Not ready: `reasons` says why"}}
+        for path in (*HEALTH, READY):
             app.add_api_route(
                 path,
                 self._health,
                 methods=["GET"],
                 response_model=HealthResponse,
-                summary="Whether all is well",
+                responses=not_ready if path == READY else None,
+                summary="Whether the whole library can answer" if path == READY else "Whether all is well",
                 operation_id=f"get{path.replace('/', '_')}",
             )
             add_head(app, path, self._health)
-        app.add_api_route(
-            READY,
-            self._ready,
-            methods=["GET"],
-            response_model=HealthResponse,
-            responses={503: {"model": HealthResponse, "description": "Not ready: `reasons` says why"}},
-            summary="Whether the server can answer from the whole library",
-            operation_id="get_ready",
-        )
-        add_head(app, READY, self._ready)
 
-    async def _health(self) -> JSONResponse:
-        """Answered outside the queue: a busy server is still alive."""
+    async def _health(self, request: Request) -> JSONResponse:
+        """Answered outside the queue: a busy server is still alive, but not `READY` while it reads or lacks a part."""
         health = await asyncio.to_thread(lambda: self._handle.wait().health())
-        return JSONResponse(health.model_dump(mode="json"))
-
-    async def _ready(self) -> JSONResponse:
-        """As health, with 503 while the library is read for the first time or something doesn't work."""
-        health = await asyncio.to_thread(lambda: self._handle.wait().health())
-        return JSONResponse(health.model_dump(mode="json"), 200 if health.ready else 503)
+        is_ready = health.ready or request.url.path != READY
+        return JSONResponse(health.model_dump(mode="json"), 200 if is_ready else 503)
 
     async def _search(self, request: Request) -> Response:
         DRAFT.set(request.headers.get(DRAFT_HEADER) == "1")
@@ -290,27 +269,19 @@ class Api:
         return endpoint
 
     async def _respond(self, operation: Operation, arguments: Mapping[str, object]) -> Response:
-        start, outcome, observed = time.perf_counter(), "error", None
-
         def call() -> tuple[Mapping[str, object], str]:
             response = self._handle.call(operation.name, arguments)
             assert isinstance(response, ResponseModel)
             return response.as_fields(OBSERVED), response.as_json()
 
         try:
-            observed, body = await self._calls.run(call)
-            outcome = "ok"
-            return Response(body, media_type="application/json")
-        except LibrarianError as error:
-            outcome = error.code
+            with observed(self._observe, "rest", operation.name) as seen:
+                seen["answer"], body = await self._calls.run(call)
+                return Response(body, media_type="application/json")
+        except LibrarianError:
             raise
         except Exception as error:
             return failed(error)
-        finally:
-            seconds = time.perf_counter() - start
-            self._observe(
-                "call", interface="rest", operation=operation.name, outcome=outcome, seconds=seconds, answer=observed
-            )
 
     # -- OpenAPI
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import FileResponse, Response
@@ -17,7 +17,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from ..api.library_handle import LibraryHandle
-from ..api.rest import CONTENT_TYPE, HEALTH, READY, Api, Metrics, add_head, on_error, on_http_error
+from ..api.rest import CONTENT_TYPE, HEALTH, READY, Api, Metrics, on_error, on_http_error
 from ..api.security import Guard, Rules
 from ..errors import LibrarianError
 from ..schemas import ResultLimits
@@ -96,24 +96,18 @@ def build_app(
     app.add_exception_handler(Exception, on_error)
     Api(handle, mcp.calls, metrics, limits).add_to(app)
 
-    @app.get("/metrics", include_in_schema=False)
-    async def metrics_page() -> Response:
+    async def metrics_page(_: Request) -> Response:
         status = await mcp.calls.run(lambda: handle.wait().status())
         return Response(metrics.page(status, mcp.calls.pending, mcp.streams), media_type=CONTENT_TYPE)
 
-    shell = _Shell(directory=_STATIC)
-
-    Pages(handle, mcp.calls, metrics, lambda: app.state.guard).add_to(app)
-
-    @app.get("/favicon.ico", include_in_schema=False)
-    async def icon() -> Response:
+    async def icon(_: Request) -> Response:
         return FileResponse(_STATIC / "icon.svg", media_type="image/svg+xml")
 
-    add_head(app, "/metrics", metrics_page)
-    add_head(app, "/favicon.ico", icon)
-
+    app.add_route("/metrics", metrics_page)
+    app.add_route("/favicon.ico", icon)
+    Pages(handle, mcp.calls, metrics, lambda: app.state.guard).add_to(app)
     app.router.routes.extend(mcp.routes(endpoint))
-    app.mount("/static", shell)
+    app.mount("/static", _Shell(directory=_STATIC))
     if cors_origins:
         app.add_middleware(
             CORSMiddleware,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
-from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
+from mdit_py_plugins.admon import admon_plugin
 from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.front_matter import front_matter_plugin
@@ -21,20 +22,20 @@ _KINDS = (
     "note|tip|hint|important|warning|caution|danger|error|attention|admonition|seealso|info|success|question|failure|bug"
     "|example|abstract|todo|alert|callout|details|dropdown"
 )
-#: MkDocs; what it holds is indented.
-_INDENTED = re.compile(
-    r'(?:(?:!!!|\?\?\?\+?)(?= +[\w-]| *")(?: +(?P<kind>[\w-]+)(?: +[\w-]+)*)?(?: *"(?P<title>.*)")?'
-    r'|===[!+]? +"(?P<tab>.+)")\s*$'
+#: Docusaurus and VitePress; PyMdown; Hugo; MyST: each ends with a line of its own. GitHub and Obsidian: a quote.
+_OPENING = (
+    re.compile(
+        r"(?P<mark>:{3,}) *\{?\.?(?P<kind>[\w-]+)\}?(?:\[(?P<title>.*)\]| (?P<more>[^{}]*))?(?:\{[^{}]*\})?\s*$"
+    ),
+    re.compile(r"(?P<mark>/{3,}) *(?P<kind>[\w-]+)(?: *\|(?P<title>.*))?\s*$"),
+    re.compile(rf"\{{\{{[<%] *(?P<mark>(?P<kind>{_KINDS}|tabs?))\b(?P<arguments>.*?)[>%]\}}\}} *$", re.IGNORECASE),
+    re.compile(rf"(?P<mark>`{{3,}}|~{{3,}})\{{(?P<kind>{_KINDS})\}} *(?P<title>.*)$"),
+    re.compile(r"(?P<mark>>) *\[!(?P<kind>[a-zA-Z][\w-]*)(?:\|[^\]]*)?\][+-]? *(?P<title>.*)$"),
 )
-_ENCLOSED = (  #: Docusaurus, VitePress, MyST; PyMdown; Hugo. What they hold ends with a line of its own.
-    re.compile(r"(?P<mark>:{3,}) *\{?\.?(?P<kind>[\w-]+)\}?(?:\[(?P<title>.*)\]| (?P<tab>[^{}]*))?(?:\{[^{}]*\})?\s*$"),
-    re.compile(r"(?P<mark>/{3,}) *(?P<kind>[\w-]+)(?: *\|(?P<title>.*))?(?P<tab>)\s*$"),
-    re.compile(rf"\{{\{{[<%] *(?P<mark>(?P<kind>{_KINDS}|tabs?))\b(?P<title>.*?)(?P<tab>)[>%]\}}\}} *$", re.IGNORECASE),
+_CLOSING = re.compile(
+    r"(?P<inside>.*?)(?:(?P<mark>:{3,}|/{3,}|`{3,}|~{3,})|\{\{[<%] */ *(?P<name>[\w-]+) *[>%]\}\}) *$"
 )
-_CLOSING = re.compile(r"(:{3,}|/{3,})\s*$")
-_CLOSING_SHORTCODE = re.compile(r"\{\{[<%] */ *([\w-]+) *[>%]\}\} *$")
-_ALERT = re.compile(r"\[!([a-zA-Z][\w-]*)(?:\|[^\]]*)?\][+-]? *(.*)$")  #: GitHub, Obsidian; in a quote
-_MYST_NOTE = re.compile(rf"\{{(?P<kind>{_KINDS})\}} *(?P<title>.*)$")  #: MyST, in the line of a fence
+_TAB = re.compile(r'(\s*)===[!+]? +("(?:.+)")\s*$')  #: MkDocs
 _NAMELESS = re.compile(
     r"code-group|tabs?|tab-set|tab-item|tabitem|steps|raw|v-pre|grid|columns?|container|admonition|alert", re.IGNORECASE
 )
@@ -50,6 +51,8 @@ def markdown(text: str, numbers: Sequence[int] = ()) -> str:
 
     `numbers` are those of its lines, which are counted from 1 where none are given.
     """
+    if not numbers:
+        text, numbers = _with_notes(text.split("\n"))
     html: str = _parser().render(text, {"numbers": numbers})
     return html
 
@@ -70,8 +73,7 @@ def words(text: str) -> str:
 @cache
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-    parser.use(front_matter_plugin).use(deflist_plugin).use(footnote_plugin)
-    parser.block.ruler.before("fence", "note", _note, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    parser.use(front_matter_plugin).use(deflist_plugin).use(footnote_plugin).use(admon_plugin)
     parser.inline.ruler.before("link", "wiki", _wiki_link)
     parser.inline.ruler.before("text", "shortcode", _shortcode)
     parser.add_render_rule("front_matter", _front_matter)
@@ -91,7 +93,12 @@ def _plain_parser() -> MarkdownIt:
 def _with_lines(parser: MarkdownIt) -> MarkdownIt:
     def number(state: StateCore) -> None:
         numbers = state.env.get("numbers")
+        lines = state.src.split("\n")
         for token in state.tokens:
+            if token.type.startswith("admonition"):
+                token.attrs = {"class": "note-title" if token.tag == "p" else "note"}
+            while token.type == "admonition_open" and token.map and not lines[token.map[1] - 1].strip():
+                token.map[1] -= 1
             if token.map and numbers:
                 token.map = [numbers[token.map[0]] - 1, numbers[max(token.map) - 1]]
             if token.map and (token.nesting == 1 or token.type in ("hr", "code_block")):
@@ -145,125 +152,56 @@ def named(kind: str) -> str:
     return "" if _NAMELESS.fullmatch(kind) else kind.capitalize().replace("eealso", "ee also")
 
 
-def _note(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A block rule for notes, warnings and tabs."""
-    if state.is_code_block(start):
-        return False
-    line = _line(state, start)
-    if line[:2] not in ("!!", "??", "==", "::", "//", "{{", "``", "~~") and line[:1] != ">":
-        return False
-    found = _indented(state, line, start, end) or _enclosed(state, line, start, end) or _quoted(state, line, start, end)
-    if found is None or silent:
-        return found is not None
-    title, first, last, used, indent, inner = found
-    opening = state.push("note_open", "div", 1)
-    opening.attrSet("class", "note")
-    opening.map, opening.block = [start, used], True
-    if title:
-        state.push("note_title_open", "p", 1).attrSet("class", "note-title")
-        inline = state.push("inline", "", 0)
-        inline.content, inline.map, inline.children = title, [start, start + 1], []
-        state.push("note_title_close", "p", -1)
-    if inner is not None:  # lines whose own marks are taken off
-        _nested(state, inner, first)
-    else:
-        before = state.blkIndent, state.parentType, state.lineMax
-        state.blkIndent, state.parentType, state.lineMax = state.blkIndent + indent, "root", last
-        state.md.block.tokenize(state, first, last)
-        state.blkIndent, state.parentType, state.lineMax = before
-    state.push("note_close", "div", -1)
-    state.line = used
-    return True
+def _with_notes(lines: Sequence[str]) -> tuple[str, list[int]]:
+    """The text with all notes and tabs written as MkDocs does, and of each line the number that it had."""
+    closings = Counter(map(_closed, lines))
+    rows, numbers = [], []
+    open_: list[str] = []  # marks of notes
+    code, is_fresh = "", False  # the mark of a fence; whether a note's options may follow
+    for number, line in enumerate(lines, 1):
+        margin, mark = "    " * len(open_), _closed(line)
+        closings[mark] -= 1
+        if open_[-1:] == [">"]:
+            if line.lstrip().startswith(">"):
+                line = re.sub(r"^\s*> ?", "", line)
+            else:
+                open_.pop()
+                margin = margin[4:]
+        bare = line.lstrip()
+        found = None if code else next((match for opens in _OPENING if (match := opens.match(bare))), None)
+        if code:
+            code = "" if mark.startswith(code) else code
+        elif is_fresh and _OPTION.match(line):
+            line = ""
+        elif mark and mark in open_[-1:]:
+            open_.pop()
+            line = _CLOSING.sub(r"\g<inside>", line)
+        elif found and (found["mark"] == ">" or closings[found["mark"].lower()] > open_.count(found["mark"].lower())):
+            open_.append(found["mark"].lower())
+            indent = line[: len(line) - len(bare)]
+            line = f'{indent}!!! {found["kind"].lower()} "{_title(found)}"'
+        elif tab := _TAB.match(line):
+            line = f"{tab[1]}!!! tab {tab[2]}"
+        elif fence := re.match(r"`{3,}|~{3,}", bare):
+            code = fence[0]
+        is_fresh = bool(found) or (is_fresh and not line)
+        rows.append(margin + line)
+        numbers.append(number)
+    return "\n".join(rows), numbers
 
 
-#: Title, first line and line behind the last that a note holds, line behind the note, indentation, lines by themselves.
-_Found = tuple[str, int, int, int, int, list[str] | None]
+def _closed(line: str) -> str:
+    """What kind of mark ends a note in this line; empty where none does."""
+    found = _CLOSING.fullmatch(line)
+    alone = found is not None and (found["name"] or not found["inside"].strip())
+    return (found["mark"] or found["name"]).lower() if found and alone else ""
 
 
-def _line(state: StateBlock, number: int, *, whole: bool = False) -> str:
-    """A line without its indentation, unless it is wanted `whole`."""
-    return state.src[state.bMarks[number] + (0 if whole else state.tShift[number]) : state.eMarks[number]]
-
-
-def _indented(state: StateBlock, line: str, start: int, end: int) -> _Found | None:
-    match = _INDENTED.match(line)
-    if match is None:
-        return None
-    margin = state.sCount[start] + 4
-    last = start + 1
-    while last < end and (state.isEmpty(last) or state.sCount[last] >= margin):
-        last += 1
-    while state.isEmpty(last - 1):
-        last -= 1
-    title = match["tab"] or (named(match["kind"] or "") if match["title"] is None else match["title"])
-    return title, start + 1, last, last, margin - state.blkIndent, None
-
-
-def _enclosed(state: StateBlock, line: str, start: int, end: int) -> _Found | None:
-    if match := re.match(r"(`{3,}|~{3,})", line):
-        return _myst_note(state, line, match[1], start, end)
-    match = next((found for opens in _ENCLOSED if (found := opens.match(line))), None)
-    if match is None:
-        return None
-    mark, depth = match["mark"].lower(), 0
-    for number in range(start, end):
-        text = _line(state, number)
-        closes = _CLOSING.match(text) or _CLOSING_SHORTCODE.search(text)
-        if closes and closes[1].lower() == mark:
-            depth -= 1
-        elif any((found := opens.match(text)) and found["mark"].lower() == mark for opens in _ENCLOSED):
-            depth += 1
-        if depth == 0:
-            break
-    else:
-        return None
-    shortcode = line.startswith("{{")
-    given = (match["title"] or match["tab"] or "").strip()
-    if shortcode:
-        attribute = _ATTRIBUTE.search(match["title"])
-        given = (attribute[1] or attribute[2] or "") if attribute else ""
-    title = given or named(match["kind"])
-    first = start + 1
-    while first < number and _OPTION.match(_line(state, first, whole=True)):
-        first += 1
-    inside = _CLOSING_SHORTCODE.sub("", _line(state, number)) if shortcode else ""
-    if inside.strip():  # words before the closing mark
-        inner = [_line(state, each) for each in range(first, number)] + [inside]
-        return title, first, number, number + 1, 0, inner
-    return title, first, number, number + 1, 0, None
-
-
-def _myst_note(state: StateBlock, line: str, mark: str, start: int, end: int) -> _Found | None:
-    match = _MYST_NOTE.match(line[len(mark) :])
-    if match is None:
-        return None
-    last = next(
-        (n for n in range(start + 1, end) if re.fullmatch(rf"{mark[0]}{{{len(mark)},}}\s*", _line(state, n))), end
-    )
-    first = start + 1
-    while first < last and _OPTION.match(_line(state, first, whole=True)):
-        first += 1
-    return match["title"].strip() or named(match["kind"]), first, last, min(last + 1, end), 0, None
-
-
-def _quoted(state: StateBlock, line: str, start: int, end: int) -> _Found | None:
-    if not line.startswith(">") or not (match := _ALERT.match(line[1:].strip())):
-        return None
-    last = start + 1
-    while last < end and _line(state, last).startswith(">"):
-        last += 1
-    inner = [re.sub(r"^> ?", "", _line(state, number)) for number in range(start + 1, last)]
-    return match[2] or named(match[1]), start + 1, last, last, 0, inner
-
-
-def _nested(state: StateBlock, lines: Sequence[str], first: int) -> None:
-    """Parse lines by themselves, of which the first is number `first` of the document."""
-    tokens: list[Token] = []
-    state.md.block.parse("\n".join(lines), state.md, state.env, tokens)
-    for token in tokens:
-        token.map = [line + first for line in token.map] if token.map else None
-        token.level += state.level
-    state.tokens.extend(tokens)
+def _title(found: re.Match[str]) -> str:
+    given = found.groupdict()
+    attribute = _ATTRIBUTE.search(given.get("arguments") or "")
+    title = given.get("title") or given.get("more") or (attribute and (attribute[1] or attribute[2])) or ""
+    return title.strip() or named(found["kind"])
 
 
 _WIKI = re.compile(r"!?\[\[([^\[\]|\n]+?)(?:\\?\|([^\[\]\n]*))?\]\](?!\()")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import PurePath
 from typing import Final, TypeVar
@@ -13,8 +12,8 @@ from fastapi import FastAPI, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from ..api import model_text
-from ..api.library_handle import Calls, LibraryHandle
-from ..api.rest import DRAFT_HEADER, add_head, status_of
+from ..api.library_handle import Calls, LibraryHandle, observed
+from ..api.rest import DRAFT_HEADER, status_of
 from ..api.security import COOKIE, Guard
 from ..errors import LibrarianError, NotFound
 from ..files.paths import Paths
@@ -50,15 +49,11 @@ class Pages:
 
     def add_to(self, app: FastAPI) -> None:
         """Register all routes."""
-        for path, endpoint in (
-            ("/", self._page),
-            ("/help", self._help),
-            ("/status", self._status),
-            ("/original", self._original),
-        ):
-            app.add_api_route(path, endpoint, methods=["GET"], include_in_schema=False)
-            add_head(app, path, endpoint)
-        app.add_api_route("/login", self._login, methods=["POST"], include_in_schema=False)
+        app.add_route("/", self._page)
+        app.add_route("/help", self._help)
+        app.add_route("/status", self._status)
+        app.add_route("/original", self._original)
+        app.add_route("/login", self._login, ["POST"])
 
     async def _page(self, request: Request) -> Response:
         if refused := self._refused(request):
@@ -146,14 +141,5 @@ class Pages:
 
     async def _run(self, view: Callable[[Librarian], T], operation: str) -> T:
         """Run a view in a thread, once the library is open, and count it."""
-        start, outcome = time.perf_counter(), "error"
-        try:
-            made = await self._calls.run(lambda: view(self._handle.wait()))
-            outcome = "ok"
-            return made
-        except LibrarianError as error:
-            outcome = error.code
-            raise
-        finally:
-            seconds = time.perf_counter() - start
-            self._observe("call", interface="page", operation=operation, outcome=outcome, seconds=seconds, answer=None)
+        with observed(self._observe, "page", operation):
+            return await self._calls.run(lambda: view(self._handle.wait()))

@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 from urllib.parse import unquote, urlsplit
 
 import nh3
@@ -22,18 +22,17 @@ from . import asciidoc, markdown
 
 Form = Literal["markdown", "restructured", "asciidoc", "written", "code", "text"]
 
-_MARKDOWN = re.compile(r"\.(md|markdown|mdown|mkd|mdx|rmd|qmd|ipynb)$", re.IGNORECASE)
-_ASCIIDOC = re.compile(r"\.(adoc|asciidoc|asc)$", re.IGNORECASE)
-_RESTRUCTURED = re.compile(r"\.rst(\.txt)?$", re.IGNORECASE)
+#: Endings of files by how their text is rendered; all others are plain text.
+_ENDINGS: Final[dict[Form, str]] = {
+    "markdown": "md markdown mdown mkd mdx rmd qmd ipynb",
+    "asciidoc": "adoc asciidoc asc",
+    "restructured": "rst rst.txt",
+    "written": "docx docm htm html xhtml pdf csv tsv xls xlsx xlsm xlsb ods pptx pptm ppsx odt ott rtf epub",
+    "code": "py js ts tsx jsx go rs java c h cpp cs rb sh bash sql json jsonl yaml yml toml ini cfg xml proto tf conf",
+}
+_FORMS: Final = {f".{ending}": form for form, endings in _ENDINGS.items() for ending in endings.split()}
 #: What plain text in reStructuredText has, as the parser tells it.
 _DIRECTIVE = re.compile(r"^\.\. (?:[\w:-]+ ?::|_[\w .-]+:[ \t]*$)", re.MULTILINE)
-_WRITTEN = re.compile(
-    r"\.(docx|docm|html?|xhtml|pdf|csv|tsv|xls[xmb]?|ods|pptx|pptm|ppsx|odt|ott|rtf|epub)$", re.IGNORECASE
-)
-_CODE = re.compile(
-    r"\.(py|js|ts|tsx|jsx|go|rs|java|c|h|cpp|cs|rb|sh|bash|sql|json|jsonl|ya?ml|toml|ini|cfg|xml|proto|tf|conf|env)$",
-    re.IGNORECASE,
-)
 
 
 def form_of(path: str, has_headings: bool = False, text: str = "") -> Form:
@@ -42,15 +41,11 @@ def form_of(path: str, has_headings: bool = False, text: str = "") -> Form:
     `written` is what the parser wrote out of another format, which descriptions of interfaces and comments of source
     files are too, where they have headings.
     """
-    if _MARKDOWN.search(path):
-        return "markdown"
-    if _ASCIIDOC.search(path):
-        return "asciidoc"
-    if _RESTRUCTURED.search(path) or (re.search(r"\.te?xt$", path, re.IGNORECASE) and _DIRECTIVE.search(text)):
+    name = path.lower()
+    form = next((form for ending, form in _FORMS.items() if name.endswith(ending)), "text")
+    if form == "text" and name.endswith((".txt", ".text")) and _DIRECTIVE.search(text):
         return "restructured"
-    if _CODE.search(path):
-        return "written" if has_headings else "code"
-    return "written" if _WRITTEN.search(path) else "text"
+    return "written" if form == "code" and has_headings else form
 
 
 # -- cleaning
@@ -382,14 +377,8 @@ class _Finished:
         """The element that a link names: by an id, a heading's anchor, loosely, or by lines (L10-L20)."""
         if lines := _LINES.match(self._view.section):
             return self._block_at(int(lines[1]))
-        wanted = self._view.section.lower()
-        named = [(str(element.get("id")), element) for element in self._root.iterfind(".//*[@id]")]
-        for spelled in (str, _loosely):
-            for name, element in named:
-                if spelled(name.lower()) == spelled(wanted):
-                    return element
-        wanted = anchor(self._view.section)
-        return next((element for name, element in named if name.lower() == wanted), None)
+        wanted = {_loosely(self._view.section), _loosely(anchor(self._view.section))}
+        return next((one for one in self._root.iterfind(".//*[@id]") if _loosely(one.get("id")) in wanted), None)
 
     def _blocks(self) -> list[Any]:
         """The outermost elements that have lines."""
@@ -426,7 +415,7 @@ class _Finished:
 
 
 def _loosely(name: str) -> str:
-    return re.sub(r"[-_]+", "-", name)
+    return re.sub(r"[-_]+", "-", name.lower())
 
 
 def _first(element: Any) -> int:

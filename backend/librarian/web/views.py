@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -129,30 +129,6 @@ def error_page(state: State, error: LibrarianError, part: str = "") -> str:
 # -- results
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A passage of a card: where it opens and what is said of it."""
-
-    result: Result
-    address: str
-    heading: str
-    lines: str
-    snippet: str
-    grade: str
-    citation: str
-    why: Sequence[tuple[str, int | None, str]]
-
-
-@dataclass(slots=True)
-class Card:
-    """A document that is found, with its passages in the order of their relevance."""
-
-    title: str
-    place: Sequence[str]
-    facts: Sequence[str]
-    entries: list[Passage] = field(default_factory=list)
-
-
 def _results(library: Librarian, state: State, answer: Answer | None, status: StatusResponse) -> dict[str, Any]:
     values: dict[str, Any] = {"filters": _filters(library, state, answer), "chips": _chips(state), "answer": answer}
     if answer is None:
@@ -170,27 +146,27 @@ def _results(library: Librarian, state: State, answer: Answer | None, status: St
         "notices": _notices(state, answer, status),
         "suggestions": [] if answer.results else _suggestions(state, answer),
         "other": _other(state, status),
-        "tries": _tries(state, answer, status),
         "following": state.closed().address(page=str(state.number + 1)) if answer.next_offset is not None else "",
         "previous": state.closed().address(page=str(state.number - 1)) if state.number > 1 else "",
     }
 
 
-def _relevance(card: Card) -> float:
-    return max(1.0 if one.result.relevance_score is None else one.result.relevance_score for one in card.entries)
+def _relevance(card: dict[str, Any]) -> float:
+    scores = [one["result"].relevance_score for one in card["entries"]]
+    return max(1.0 if score is None else score for score in scores)
 
 
-def _cards(state: State, results: Sequence[Result]) -> list[Card]:
-    """One card for each document, in the order of its best passage."""
-    cards: dict[str, Card] = {}
+def _cards(state: State, results: Sequence[Result]) -> list[dict[str, Any]]:
+    """One card for each document with its passages, in the order of its best one."""
+    cards: dict[str, dict[str, Any]] = {}
     for result in results:
-        card = cards.get(result.file_path)
-        if card is None:
-            place = [part for part in (result.product, result.component, result.file_name) if part]
-            mail = isinstance(result, EmailResult)
+        if (card := cards.get(result.file_path)) is None:
+            is_mail = isinstance(result, EmailResult)
+            place = [part for part in (result.product, result.component, result.file_name) if part and not is_mail]
             title = (result.subject if isinstance(result, EmailResult) else result.title) or "(no subject)"
-            cards[result.file_path] = card = Card(title, () if mail else place, _facts(result))
-        card.entries.append(_passage(state, result))
+            card = {"title": title, "place": place, "facts": _facts(result), "entries": []}
+            cards[result.file_path] = card
+        card["entries"].append(_passage(state, result))
     return list(cards.values())
 
 
@@ -210,22 +186,23 @@ def _facts(result: Result) -> list[str]:
     return [fact for fact in facts if fact]
 
 
-def _passage(state: State, result: Result) -> Passage:
+def _passage(state: State, result: Result) -> dict[str, Any]:
+    """A passage of a card: where it opens and what is said of it."""
     path = [part for place, part in enumerate(result.heading_path) if place or part != result.title]
     first, last = result.line_start, result.line_end
     lines = f"line {first}" if first == last else f"lines {first}–{last}"
     thread = result.thread_id if isinstance(result, EmailResult) else ""
     opened = replace(state.closed(), doc=result.file_path, lines=f"{first}-{last}", thread=thread)
-    return Passage(
-        result=result,
-        address=f"{opened.address()}#s-passage",
-        heading=" › ".join(path),
-        lines=f"{lines}, page {result.page}" if result.page else lines,
-        snippet=snippet(result),
-        grade=_grade(result.relevance_score),
-        citation=_citation(result, lines),
-        why=_why(result),
-    )
+    return {
+        "result": result,
+        "address": f"{opened.address()}#s-passage",
+        "heading": " › ".join(path),
+        "lines": f"{lines}, page {result.page}" if result.page else lines,
+        "snippet": snippet(result),
+        "grade": _grade(result.relevance_score),
+        "citation": _citation(result, lines),
+        "why": _why(result),
+    }
 
 
 def _grade(relevance: float | None) -> str:
@@ -303,18 +280,14 @@ def _suggestions(state: State, answer: Answer) -> list[tuple[str, str, str]]:
         if one.kind == "term":
             found.append((one.text, plain.address(q=one.value, page=""), f"Search for “{one.value}”"))
         elif one.kind == "mode":
-            found.append((_people(one.text), plain.address(mode=one.value, page=""), f"Use mode {one.value}"))
+            text = one.text.replace("Search with mode=", "Another way to search may find it: ")
+            found.append((text, plain.address(mode=one.value, page=""), f"Use mode {one.value}"))
         elif one.kind == "filter" and (name := by_argument.get(one.value)):
             empty: Any = () if name in ("file_types", "tags") else ""
             found.append((one.text, plain.address(page="", **{name: empty}), f"Remove “{LABELS[name]}”"))
         else:
             found.append((one.text, "", ""))
     return found
-
-
-def _people(text: str) -> str:
-    """A message for models in words that suit the page."""
-    return text.replace("Search with mode=", "Another way to search may find it: ")
 
 
 def _other(state: State, status: StatusResponse) -> tuple[str, str] | None:
@@ -324,19 +297,14 @@ def _other(state: State, status: StatusResponse) -> tuple[str, str] | None:
     return (State(q=state.q, type=other).address(), other) if many else None
 
 
-def _tries(state: State, answer: Answer, status: StatusResponse) -> list[tuple[str, str]]:
-    """Modes to try where nothing was found: address and name."""
-    known = {answer.mode, state.mode, *(one.value for one in answer.suggestions if one.kind == "mode")}
-    modes = ("hybrid", "semantic", "keyword") if status.embeddings.enabled else ("keyword",)
-    return [(state.closed().address(mode=mode, page=""), mode) for mode in modes if mode not in known]
-
-
 # -- filters
 
 
 def _filters(library: Librarian, state: State, answer: Answer | None) -> list[dict[str, Any]]:
     """The filters with the values that each may have: name, number of documents, address, whether it is chosen."""
-    found = (answer.facets if answer else None) or library.list_facets("emails" if state.type == "emails" else "documents")
+    found = (answer.facets if answer else None) or library.list_facets(
+        "emails" if state.type == "emails" else "documents"
+    )
     product = next((one for one in found.products if one.name == state.product), None)
     offered: dict[str, Sequence[FacetItem]] = {"product": found.products}
     if state.product:

@@ -68,8 +68,8 @@ def test_notes_of_site_generators_are_notes_with_their_lines() -> None:
     root = tree(FILES["shop/lab/notes.md"], lines=(8, 8))
     notes = [(one.get("data-line"), one.get("data-end")) for one in root.xpath("//*[@class='note']")]
     assert notes == [
-        *(("3", "8"), ("10", "12"), ("15", "22"), ("18", "20"), ("24", "31"), ("27", "29"), ("33", "35")),
-        *(("37", "38"), ("40", "44")),
+        *(("3", "8"), ("10", "12"), ("15", "19"), ("18", "19"), ("24", "28"), ("27", "28"), ("33", "35")),
+        *(("37", "38"), ("40", "43")),
     ]
     assert texts(root, "//*[contains(@class, 'note-title')]") == [
         *("Mind the cable", "Tip", "Of colons", "Info", "Of slashes", "Note", "Note", "Important", "See also")
