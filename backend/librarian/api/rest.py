@@ -233,6 +233,7 @@ class Api:
             for method in methods:
                 taken = self._arguments(method, operation)
                 _add(app, path, method, self._endpoint(operation), operation, taken, operation.response)
+        not_ready: dict[int | str, dict[str, Any]]
         not_ready = {503: {"model": HealthResponse, "description": "Not ready: `reasons` says why"}}
         for path in (*HEALTH, READY):
             app.add_api_route(

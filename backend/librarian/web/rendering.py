@@ -42,7 +42,7 @@ def form_of(path: str, has_headings: bool = False, text: str = "") -> Form:
     files are too, where they have headings.
     """
     name = path.lower()
-    form = next((form for ending, form in _FORMS.items() if name.endswith(ending)), "text")
+    form: Form = next((form for ending, form in _FORMS.items() if name.endswith(ending)), "text")
     if form == "text" and name.endswith((".txt", ".text")) and _DIRECTIVE.search(text):
         return "restructured"
     return "written" if form == "code" and has_headings else form
