@@ -100,7 +100,7 @@ def _with_lines(parser: MarkdownIt) -> MarkdownIt:
             while token.type == "admonition_open" and token.map and not lines[token.map[1] - 1].strip():
                 token.map[1] -= 1
             if token.map and numbers:
-                token.map = [numbers[token.map[0]] - 1, numbers[max(token.map) - 1]]
+                token.map = [numbers[token.map[0]] - 1, numbers[max(token.map[1] - 1, token.map[0])]]
             if token.map and (token.nesting == 1 or token.type in ("hr", "code_block")):
                 token.attrSet("data-line", str(token.map[0] + 1))
                 token.attrSet("data-end", str(max(token.map)))

@@ -56,14 +56,7 @@ _CLASSES = frozenset(
     | {f"title-{level}" for level in range(1, 7)}
     | {f"{case}{kind}" for case in ("lower", "upper") for kind in ("alpha", "roman")}
 )
-_TAGS = frozenset(
-    re.findall(
-        r"\w+",
-        "a abbr b bdi bdo blockquote br caption cite code col colgroup dd del details dfn div dl dt em figcaption"
-        " figure h1 h2 h3 h4 h5 h6 hr i ins kbd li mark ol p pre q s samp small span strike strong sub summary sup"
-        " table tbody td tfoot th thead tr tt u ul var",
-    )
-)
+_TAGS = frozenset(nh3.ALLOWED_TAGS) - {"area", "img", "map"} | {"tfoot"}
 #: Removed with what they hold.
 _UNSEEN = frozenset(
     re.findall(r"\w+", "script style iframe object embed svg math template noscript title head select textarea")
@@ -285,25 +278,20 @@ class _Finished:
         level = int(element.tag[1])
         element.tag = f"h{min(6, level + 2)}"  # the page's name and the document's title stand above them
         element.set("class", f"title-{level}")
-        last = element[-1] if len(element) else None
-        text = (last.tail if last is not None else element.text) or ""
+        holder, where = (element[-1], "tail") if len(element) else (element, "text")
+        text = getattr(holder, where) or ""
         if own := _OWN_ID.search(text):
+            setattr(holder, where, text[: own.start()])
             if own[1] not in self._ids:
                 element.set("id", own[1])
                 self._ids.add(own[1])
-            if last is not None:
-                last.tail = text[: own.start()]
-            else:
-                element.text = text[: own.start()]
         name = self._anchors.get(int(element.get("data-line") or 0))
         if not name or name in self._ids:
             return
-        if not element.get("id"):
-            element.set("id", name)
+        if element.get("id"):
+            _begin_with_anchor(element, name)
         else:
-            place = html.Element("span", {"id": name, "class": "anchor"})
-            place.tail, element.text = element.text, None
-            element.insert(0, place)
+            element.set("id", name)
 
     def _link(self, element: Any) -> None:
         if (name := element.get("name")) and not element.get("id") and name not in self._ids:
@@ -453,14 +441,15 @@ def _within(element: Any, first: int, last: int) -> Iterator[Any]:
 
 def _name(element: Any, identity: str) -> None:
     """Give an element an id; one that it has goes to a new element in it."""
-    if old := element.get("id"):
-        place = html.Element("span", {"id": old, "class": "anchor"})
-        if element.tag in ("tr", "table", "tbody", "thead", "ul", "ol", "dl"):
-            element.set("id", identity)
-            return
-        place.tail, element.text = element.text, None
-        element.insert(0, place)
+    if (old := element.get("id")) and element.tag not in ("tr", "table", "tbody", "thead", "ul", "ol", "dl"):
+        _begin_with_anchor(element, old)
     element.set("id", identity)
+
+
+def _begin_with_anchor(element: Any, name: str) -> None:
+    place = html.Element("span", {"id": name, "class": "anchor"})
+    place.tail, element.text = element.text, None
+    element.insert(0, place)
 
 
 # -- text in the tree

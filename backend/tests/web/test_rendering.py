@@ -7,6 +7,8 @@ import time
 import pytest
 
 from librarian.web.rendering import form_of
+from librarian.web.snippets import snippet
+from tests.api.fake_library import result
 from tests.browser.asciidoc import SPARS
 from tests.browser.library import FILES
 from tests.browser.restructured import HOSTILE_RST, MAST
@@ -102,6 +104,26 @@ def test_a_files_name_tells_how_it_is_read() -> None:
     forms = [*["markdown"] * 3, *["restructured"] * 2, *["asciidoc"] * 2, "written", "code", "text"]
     assert [form_of(name) for name in names] == forms
     assert form_of("rope.txt", text=".. note:: Keep it dry.\n") == "restructured"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "shown"),
+    [
+        ("a.md", "## Top\n\nA **bold** [link](x.md), <b>b</b>\n\n## Next\n\n- one", "A bold link, b Next: • one"),
+        ("a.md", "| a | b |\n|---|---|\n| x \\| y | 2 |\n| z | |\n", "a: x | y · b: 2. a: z."),
+        ("a.rst", "Top\n===\n\n.. note:: hi\n\n:func:`~x.y`, `text <http://a.b>`_ ``code`` **x**", "x.y, text code x"),
+        ("a.rst", ".. toctree::", ""),
+        ("a.adoc", "== Top\n\n|===\n|a |b\n\n|1 |2\n|===\n\nUse *y* link:http://x[go]", "a: 1 · b: 2. Use y go"),
+        ("a.txt", "a <b> & *c*", "a &lt;b&gt; &amp; *c*"),
+    ],
+)  # fmt: skip
+def test_a_snippet_reads_without_its_markup(path: str, text: str, shown: str) -> None:
+    assert snippet(result(file_path=path, heading_path=["Top"], snippet=text, highlights=[])) == shown
+
+
+def test_the_matches_of_a_snippet_are_marked() -> None:
+    found = result(file_path="a.md", snippet="A **key** and `x`", highlights=[(4, 7)])
+    assert snippet(found) == "A <mark>key</mark> and x"
 
 
 # -- links and places
