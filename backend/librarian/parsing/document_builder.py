@@ -70,6 +70,7 @@ def new_document(source: SourceFile, title: str, text: str, decoded: Decoded | N
     known: dict[str, Any] = {
         "kind": "document",
         "file_type": source.extension,
+        "size": source.size,
         "last_modified": date_in_name(source.file_path) or iso_of_ns(source.mtime_ns),
     }
     return Document(
@@ -78,7 +79,6 @@ def new_document(source: SourceFile, title: str, text: str, decoded: Decoded | N
         component=source.component,
         title=title,
         text=text,
-        size=source.size,
         mtime_ns=source.mtime_ns,
         **known | fields,
     )
