@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dateutil.relativedelta import relativedelta
+
 from ..errors import CallerError, shortened
 from ..text.characters import unaccented
 
@@ -130,21 +132,12 @@ def _moment(operator: str, value: str) -> str:
     try:
         first = dt.datetime(year or 1, month or 1, day or 1, tzinfo=dt.UTC)
         if operator == "until":
-            first = _next(first, month is not None, day is not None)
+            first += relativedelta(days=1) if day else relativedelta(months=1) if month else relativedelta(years=1)
         if _ARGUMENTS[operator] == "date_after":
             return first.isoformat()
         return (first - dt.timedelta(microseconds=1)).isoformat()
     except (ValueError, OverflowError):
         return value
-
-
-def _next(first: dt.datetime, has_month: bool, has_day: bool) -> dt.datetime:
-    """The beginning of the next day, month or year."""
-    if has_day:
-        return first + dt.timedelta(days=1)
-    if has_month:
-        return (first + dt.timedelta(days=31)).replace(day=1)
-    return first.replace(year=first.year + 1)
 
 
 _NAME_WORD = re.compile(r"[^\W\d_][\w'’.-]*")

@@ -11,17 +11,16 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import asdict, dataclass, replace
-from threading import Lock
 from typing import TYPE_CHECKING
 
 from ..embeddings.base import Rewrite
 from ..errors import LibrarianError, Unavailable
 from ..models import AnalyzedQuery, Deadline
+from ..storage.database import LruCache
 
 if TYPE_CHECKING:
     from ..embeddings.language_models import LlmRewriter
@@ -92,8 +91,7 @@ class QueryExpansion:
         self._timeout_s = timeout_s
         self._pause_s = pause_s
         self._clock = clock
-        self._lock = Lock()
-        self._answers: OrderedDict[str, Rewrite] = OrderedDict()
+        self._answers: LruCache[str, Rewrite] = LruCache(_REMEMBERED)
         self._reachable: bool | None = None
         self._failed: tuple[float, Unavailable] | None = None
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="rewriting")
@@ -109,19 +107,16 @@ class QueryExpansion:
 
     def reset(self) -> None:
         """Forget answers and failures: the next query is asked anew."""
-        with self._lock:
-            self._answers.clear()
-            self._failed = None
+        self._answers.clear()
+        self._failed = None
 
     def of(self, text: str, deadline: Deadline) -> Rewrite:
         """What the model makes of a query. Raises `Unavailable` with one sentence, at the latest when time is up."""
-        with self._lock:
-            if text in self._answers:
-                self._answers.move_to_end(text)
-                return self._answers[text]
-            if self._failed is not None and (left := self._failed[0] + self._pause_s - self._clock()) > 0:
-                error = self._failed[1]
-                raise Unavailable(f"{error.message} It is asked again in {left:.0f} s.", hint=error.hint)
+        if (kept := self._answers.get(text)) is not None:
+            return kept
+        failed = self._failed
+        if failed is not None and (left := failed[0] + self._pause_s - self._clock()) > 0:
+            raise Unavailable(f"{failed[1].message} It is asked again in {left:.0f} s.", hint=failed[1].hint)
         wait_s = min(self._timeout_s, deadline.remaining_ms() / 1000)
         try:
             # The model gets no more time than this query; what it is late with is dropped.
@@ -138,16 +133,12 @@ class QueryExpansion:
             log.exception("the rewriter failed")
             raise self._remembered(Unavailable(f"The language model's answer can't be used ({error!r}).")) from error
         answer = replace(answer, search_terms=" ".join(_OPERATORS.sub(" ", answer.search_terms).split()))
-        with self._lock:
-            self._failed, self._reachable = None, True
-            self._answers[text] = answer
-            while len(self._answers) > _REMEMBERED:
-                self._answers.popitem(last=False)
+        self._failed, self._reachable = None, True
+        self._answers.put(text, answer)
         return answer
 
     def _remembered(self, error: Unavailable) -> Unavailable:
-        with self._lock:
-            self._failed, self._reachable = (self._clock(), error), False
+        self._failed, self._reachable = (self._clock(), error), False
         return error
 
     def close(self) -> None:

@@ -249,13 +249,8 @@ def joined(chunks: Sequence[Chunk]) -> Chunk:
 
 
 def _moved(frame: Frame, by: int) -> Frame:
-    return replace(
-        frame,
-        start=frame.start + by,
-        end=frame.end + by,
-        opening_end=frame.opening_end + by,
-        closing_start=frame.closing_start + by,
-    )
+    offsets = ("start", "end", "opening_end", "closing_start")
+    return replace(frame, **{name: getattr(frame, name) + by for name in offsets})
 
 
 class Excerpts:
