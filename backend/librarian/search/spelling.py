@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..models import AnalyzedQuery, Filters, Query, Selection
 from ..text.analyzer import StandardAnalyzer
+from ..text.scripts import fold_accents
 from .query_expansion import EXCLUSIONS, FLAGS, SPELLING, QueryForm
 from .word_forms import COMPOUNDING, OTHERWISE, WordForms
 
@@ -254,13 +255,13 @@ class QueryNormalizer:
             return ""
         stem = max(near)[1]
         chunks = texts(self._lexical.search(AnalyzedQuery(stem, (stem,), ()), EVERYTHING, CHUNKS_READ).ids)
-        forms = {
-            text[span.start : span.end]
-            for text in chunks.values()
-            for language in languages or ("",)
-            for span in self._analyzer.spans(text, language)
-            if span.token == stem
-        }
+        words = {found for text in chunks.values() for found in re.findall(r"\w+", text)}
+        forms = [
+            one
+            for one in words
+            if fold_accents(one.lower()).startswith(stem[:2])
+            and any(stem in self._analyzer.tokens(one, language) for language in languages or ("",))
+        ]
         return max(sorted(forms), key=partial(alike, word), default=stem)
 
 
