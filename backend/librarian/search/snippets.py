@@ -35,7 +35,7 @@ _NEAREST = 0.6
 _DEEPEST = 40  #: blanks before a chunk that are taken for its indentation; more stand in place of text left out
 
 _PIECE = re.compile(r"\S+")
-_BLANK = re.compile(r"\s")
+_BLANK, _BEFORE = re.compile(r"\s"), re.compile(r"\S*\Z")  #: what ends a piece, and what a piece has before a place
 _WORD = re.compile(r"\w(?:.*\w)?", re.DOTALL)
 #: Letters of a token that a word with it surely begins with: Snowball's English stems differ from their words in the
 #: last letter at most (`happy`, `happi`), but for `dying`, `lying` and `tying`, which become `die`, `lie` and `tie`.
@@ -44,7 +44,7 @@ _LETTERS, _IRREGULAR = _ALIKE_LETTERS, {"die", "lie", "tie"}
 #: Number of a span → the query's words in it with their weight; the numbers ascend.
 Weights = Mapping[int, Mapping[str, float]]
 #: First and last offset of each piece of a part of a text, which stand between two blanks.
-Pieces = Callable[[str, int, int], Iterator[tuple[int, int]]]
+Pieces = Callable[[str, int, int], list[tuple[int, int]]]
 
 
 # -- where the query's words stand ---------------------------------------------------------------------------------
@@ -57,9 +57,9 @@ class Match(NamedTuple):
     words: Sequence[tuple[str, int, int]]  #: tokens that it holds, and where
 
 
-def all_pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def all_pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Every piece of `text[start:end]`, which stands between two blanks."""
-    return (piece.span() for piece in _PIECE.finditer(text, start, end))
+    return [piece.span() for piece in _PIECE.finditer(text, start, end)]
 
 
 def english_prefilter(tokens: Collection[str]) -> Pieces:
@@ -79,14 +79,17 @@ def english_prefilter(tokens: Collection[str]) -> Pieces:
         rf"|(?<![a-z][a-z])(?i:{words or '(?!)'})|(?i:{signs or '(?!)'}))"
     )
 
-    def pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    def pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
+        found: list[tuple[int, int]] = []
         behind = start
-        for found in hint.finditer(text, start, end):
-            if (at := found.start()) >= behind:
-                first = max(text.rfind(" ", behind, at), text.rfind("\n", behind, at), behind - 1) + 1
+        for letters in hint.finditer(text, start, end):
+            if (at := letters.start()) >= behind:
+                before = _BEFORE.search(text, text.rfind(" ", behind, at) + 1 or behind, at)
                 blank = _BLANK.search(text, at, end)
                 behind = blank.start() if blank else end
-                yield from all_pieces(text, first, behind)
+                if before and behind > at:  # not at a blank that isn't ASCII
+                    found.append((before.start(), behind))
+        return found
 
     return pieces
 
@@ -119,11 +122,10 @@ class MatchFinder(dict[str, Match | None]):
         found = self[piece] = Match(weights, words) if weights else None
         return found
 
-    def within(self, text: str, start: int, end: int) -> Iterator[tuple[int, int, Match]]:
+    def within(self, text: str, start: int, end: int) -> list[tuple[int, int, Match]]:
         """In order, the pieces of `text[start:end]` with a match."""
-        for first, last in self._pieces(text, start, end):
-            if (found := self[text[first:last]]) is not None:
-                yield first, last, found
+        pieces = self._pieces(text, start, end)
+        return [(first, last, found) for first, last in pieces if (found := self[text[first:last]]) is not None]
 
     def weights(self, text: str, spans: Sequence[Span]) -> Weights:
         """By the words in each span, those in few spans more; where there are none, by the words that hold one."""
