@@ -112,8 +112,8 @@ class QueryExpansion:
 
     def of(self, text: str, deadline: Deadline) -> Rewrite:
         """What the model makes of a query. Raises `Unavailable` with one sentence, at the latest when time is up."""
-        if (kept := self._answers.get(text)) is not None:
-            return kept
+        if (answered := self._answers.get(text)) is not None:
+            return answered
         failed = self._failed
         if failed is not None and (left := failed[0] + self._pause_s - self._clock()) > 0:
             raise Unavailable(f"{failed[1].message} It is asked again in {left:.0f} s.", hint=failed[1].hint)
