@@ -19,9 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from librarian.models import SourceFile
 from librarian.parsing.email.headers import answers, topic_of
 from librarian.parsing.email.html import html_to_text
-from librarian.parsing.email.parser import messages
+from librarian.parsing.email.parser import MboxArchive, messages
 from librarian.parsing.email.quotes import excluded_of, own_words
 
 
@@ -373,3 +374,12 @@ def test_no_archive_takes_long(line: bytes) -> None:
     started = time.process_time()
     list(messages(b"From - \n" + line * (400_000 // len(line))))
     assert time.process_time() - started < 2
+
+
+@pytest.mark.no_cover
+def test_an_archive_of_many_equal_mails_names_each_in_little_time() -> None:
+    data = b"From a@x.org Mon Mar  2 09:00:00 2026\nSubject: a\n\nGnu.\n\n" * 20_000
+    started = time.process_time()
+    names = {member.file_path for member, _ in MboxArchive().members(SourceFile("", "x.mbox", "", "", 0, 0), data)}
+    assert len(names) == 20_000
+    assert time.process_time() - started < 4

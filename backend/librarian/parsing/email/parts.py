@@ -14,7 +14,6 @@ from .headers import decoded_by, readable
 from .html import html_to_text
 
 _MAX_PARTS = 2_000  #: deeper or wider nesting than this is an attack, not a mail
-_MAX_DEPTH = 30  #: multiparts inside multiparts; each line is compared with the boundaries of all that are open
 _MARKUP = ("text/html", "text/enriched", "text/richtext")  #: the commands of the other two look like tags
 #: They hang on every mail of somebody, perhaps with a picture inside: listed, not read.
 _CARDS = frozenset({"text/directory", "text/vcard", "text/x-vcard"})
@@ -54,20 +53,12 @@ class Part:
 class MailPart(Message):
     """A message whose attached mails stay bytes, as they were sent: who reads them parses them, once and on demand."""
 
-    _depth = 0
-
     def get_content_maintype(self) -> str:
         """The standard library's, by which its parser opens what is `message/…`; `data` for those."""
         kind = self.get_content_type()
         # The parts of a delivery's status are other_text apart before the parser asks for this.
         closed = kind.startswith("message/") and kind != "message/delivery-status"
-        return "data" if closed or self._depth > _MAX_DEPTH else super().get_content_maintype()
-
-    def attach(self, payload: Message | str) -> None:
-        """The standard library's; a part knows how deep it lies before its content is parsed."""
-        if isinstance(payload, MailPart):
-            payload._depth = self._depth + 1
-        super().attach(payload)
+        return "data" if closed else super().get_content_maintype()
 
 
 class Body:
