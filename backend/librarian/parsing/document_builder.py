@@ -72,7 +72,6 @@ def new_document(source: SourceFile, title: str, text: str, decoded: Decoded | N
         "file_type": source.extension,
         "size": source.size,
         "last_modified": date_in_name(source.file_path) or iso_of_ns(source.mtime_ns),
-        "size": source.size,
     }
     return Document(
         file_path=source.file_path,
