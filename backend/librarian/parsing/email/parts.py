@@ -112,9 +112,14 @@ def _best(children: list[Message]) -> list[Message]:
     plain = [child for child in readable if child.get_content_type() == "text/plain"]
     rich = [child for child in readable if child.get_content_type() in _READABLE_HTML]
     best = plain[0] if plain and not (rich and _is_token(plain[0], rich[-1])) else [*readable, *rich][-1]
-    leaves = [leaf for child in children if child is not best for leaf in child.walk() if not leaf.is_multipart()]
-    # the text as RTF is no attachment: programs that convert Outlook's mails add it
-    hanging = [leaf for leaf in leaves if not _is_read(leaf) and leaf.get_content_subtype() != "rtf"]
+    hanging = []
+    for child in children:
+        for leaf in child.walk() if child is not best else ():
+            kind = leaf.get_content_subtype()
+            # as HTML, or as RTF, which programs that convert Outlook's mails add, the same is said again
+            is_same = kind == "rtf" or (_is_read(leaf) and (leaf is child or kind == "html"))
+            if not is_same and not leaf.is_multipart():
+                hanging.append(leaf)
     return [*hanging[::-1], best]
 
 
