@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -23,7 +23,6 @@ from ..models import (
     ScorePart,
     SearchOutcome,
     Snippet,
-    StoredDocument,
 )
 from ..storage.base import Catalog, CatalogReader
 from ..text.sanitizing import inline, wrap_untrusted
@@ -133,11 +132,8 @@ def completions(reader: CatalogReader, kind: str, value: str, context: Mapping[s
     """Names that begin with `value`, then those that contain it.
 
     `kind` is product, component, path, heading or thread. A `path` continues after `#` with the anchors of that
-    document's headings. A `thread` is named by its subject, or by its id where the id was begun or several threads
-    have the same subject.
+    document's headings. A `thread` is named by its subject.
     """
-    if kind == "thread":
-        return _threads(reader.iter_documents(Filters(kind="email")), value)
     names, low = _names(reader, kind, value, context), value.lower()
     found = [name for name in names if name.lower().startswith(low)]
     found += [name for name in names if low in name.lower() and not name.lower().startswith(low)]
@@ -229,23 +225,6 @@ def _newest(catalog: Catalog, count: int) -> list[Document]:
     return [found[doc_id].document for doc_id in ids if doc_id in found]
 
 
-def _threads(mails: Iterable[StoredDocument], value: str) -> list[str]:
-    low = value.lower()
-    by_subject: dict[str, dict[str, None]] = {}
-    by_id: dict[str, None] = {}
-    for stored in mails:
-        if (email := stored.document.email) is None:
-            continue
-        subject = _REPLY.sub("", email.subject).strip()
-        if low in subject.lower():
-            by_subject.setdefault(subject, {}).setdefault(email.thread_id)
-        elif low and email.thread_id.lower().startswith(low):
-            by_id.setdefault(email.thread_id)
-    found = [subject for subject, threads in by_subject.items() if subject and len(threads) == 1]
-    same = [thread for threads in by_subject.values() if len(threads) > 1 for thread in threads]
-    return sorted(found, key=lambda subject: not subject.lower().startswith(low)) + same + list(by_id)
-
-
 def instructions(reader: CatalogReader) -> str:
     """What a model should know before it asks: the rules, then as many product names as fit."""
     count, products = reader.count(), reader.products()
@@ -285,13 +264,16 @@ def _listed(names: Sequence[str], products: Mapping[str, Mapping[str, int]], rem
 
 
 def _names(reader: CatalogReader, kind: str, value: str, context: Mapping[str, str]) -> list[str]:
-    """All that a value of this kind may be, but for threads."""
+    """All that a value of this kind may be."""
     if kind in ("product", "component"):
         products = reader.products()
         if kind == "product":
             return sorted(products)
         inside = [products[context["product"]]] if context.get("product") in products else products.values()
         return sorted({component for components in inside for component in components})
+    if kind == "thread":
+        mails = (stored.document.email for stored in reader.iter_documents(Filters(kind="email")))
+        return sorted({_REPLY.sub("", mail.subject).strip() for mail in mails if mail is not None})
     if kind == "heading":
         return [heading.text for heading in _headings(reader, context.get("path", ""))]
     path, mark, _ = value.partition("#")
