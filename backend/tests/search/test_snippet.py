@@ -356,7 +356,7 @@ of it -->
 > Change it in the file.
 > </div>
 
-<Tabs>
+<Tabs group="os">
 <Tab label="Linux">Run it.</Tab>
 </Tabs>
 """
