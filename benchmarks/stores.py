@@ -137,7 +137,7 @@ def busy(server: Any) -> float:
     return time.process_time() + ended + sum(taken.user + taken.system for taken in times)
 
 
-def measure(name: str, count: int, archive: Path | None, filtered: bool, by_upsert: bool, out: Any) -> None:
+def measure(name: str, count: int, archive: Path | None, filtered: bool, out: Any) -> None:
     """One store at one size; the answer goes through the pipe."""
     folder = Path(tempfile.mkdtemp(prefix="librarian-stores-"))
     rows, questions, masks = corpus(count, archive)
@@ -284,7 +284,6 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[50_000])
     parser.add_argument("--stores", nargs="+", default=list(STORES), choices=STORES)
     parser.add_argument("--unfiltered", action="store_true", help="leave the filters out, which is quicker")
-    parser.add_argument("--by-upsert", action="store_true", help="fill pgvector batch by batch too, not by COPY")
     parser.add_argument("--json", type=Path, help="where figures are kept, those of other rows too")
     parser.add_argument("--plot", type=Path, help="where to draw how time grows with size")
     parser.add_argument("--plotted", choices=PLOTTED, default="p50_ms")
@@ -297,9 +296,7 @@ def main() -> None:
     for size in given.sizes:
         for name in given.stores:
             here, there = spawn.Pipe(duplex=False)
-            process = spawn.Process(
-                target=measure, args=(name, size, given.archive, not given.unfiltered, given.by_upsert, there)
-            )
+            process = spawn.Process(target=measure, args=(name, size, given.archive, not given.unfiltered, there))
             process.start()
             there.close()
             try:
