@@ -175,7 +175,8 @@ def quoted_blocks(document: Document) -> Iterator[Document]:
         if span.reason not in (QUOTE, INLINE_QUOTE):
             continue
         for start, end in _runs(text, span):
-            if len(_WORD.findall(text, start, end)) < _SHORTEST:
+            short = len(_WORD.findall(text, start, end)) < _SHORTEST
+            if short and (span.reason == INLINE_QUOTE or not _is_answered(document, span)):
                 continue
             # Whole lines without the breaks beside the block: what is shorter than a line would stay in a passage.
             rest = (Excluded(0, start - 1, "elsewhere"), Excluded(end + 1, len(text), "elsewhere"))
@@ -191,6 +192,12 @@ def not_indexed(document: Document) -> list[Excluded]:
         for span in document.excluded
         if span.reason != INLINE_QUOTE or len(_WORD.findall(text, span.start, span.end)) >= _SHORTEST
     ]
+
+
+def _is_answered(document: Document, span: Excluded) -> bool:
+    """Whether words of the mail's own follow a quoted span."""
+    below = next((one.start for one in document.excluded if one.start >= span.end), len(document.text))
+    return any(map(str.isalnum, document.text[span.end : below]))
 
 
 def _runs(text: str, span: Excluded) -> Iterator[tuple[int, int]]:
