@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import json
 import logging
 import os.path
 import time
+import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
@@ -25,6 +27,7 @@ from mcp.server.mcpserver.prompts.base import Prompt as SdkPrompt
 from mcp.server.mcpserver.prompts.base import PromptArgument
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
+from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
@@ -73,6 +76,14 @@ _REPEATABLE = types.ToolAnnotations(
 )
 
 
+@dataclass(eq=False)
+class Connection:
+    """A connection that lasts: `session` is there once a client with handshake is ready for notices."""
+
+    session: ServerSession | None = None
+    watched: dict[str, str] = field(default_factory=dict)  #: resources, each with its last fingerprint
+
+
 class _Unchecked(FuncMetadata):
     """Passes arguments on as they came: the library's request models check them, for every interface alike."""
 
@@ -98,7 +109,6 @@ class LibraryServer(MCPServer[Any]):
         heartbeat_s: float = 1.0,
         on_call: Callable[[str, str], None] | None = None,
     ) -> None:
-        """`on_call` gets name and version of the client that calls a tool."""
         self._handle, self._calls = handle, calls
         self._heartbeat_s, self._on_call = heartbeat_s, on_call
         self.observe: Observer | None = None
@@ -144,9 +154,10 @@ class LibraryServer(MCPServer[Any]):
         self._listen = ListenHandler(self.bus)
         add = self.server.add_request_handler
         add("resources/list", types.PaginatedRequestParams, self._list_documents)
-        add("resources/subscribe", types.SubscribeRequestParams, _nothing_to_do)
-        add("resources/unsubscribe", types.UnsubscribeRequestParams, _nothing_to_do)
+        add("resources/subscribe", types.SubscribeRequestParams, self._subscribe)
+        add("resources/unsubscribe", types.UnsubscribeRequestParams, self._unsubscribe)
         add("subscriptions/listen", types.SubscriptionsListenRequestParams, self._listen_to)
+        self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)
 
     async def _check(self, ctx: Ctx, call_next: CallNext) -> Any:
         """Around every request: repair or drop arguments, refuse cursors of lists on one page, explain refusals."""
@@ -166,8 +177,8 @@ class LibraryServer(MCPServer[Any]):
             return result
         if note:
             result["content"].append({"type": "text", "text": note})
-        if ctx.method == "initialize":
-            result["capabilities"]["resources"]["subscribe"] = False  # those who say `initialize` can't `listen`
+        if ctx.method == "initialize" and not isinstance(ctx.lifespan_context, Connection):
+            result["capabilities"]["resources"]["subscribe"] = False  # HTTP without a session has no way back
         return result
 
     def _arguments(self, name: object, given: object) -> tuple[object, str]:
@@ -288,6 +299,27 @@ class LibraryServer(MCPServer[Any]):
             return await super().read_resource(uri, context)
         return [await self._run(lambda: read(self._handle.wait(), str(uri)), uri=str(uri))]
 
+    async def _initialized(self, ctx: Ctx, _: types.NotificationParams | None) -> None:
+        """Remember whom to tell of changes."""
+        if isinstance(ctx.lifespan_context, Connection):
+            ctx.lifespan_context.session = ctx.session
+
+    async def _subscribe(self, ctx: Ctx, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        """Tell this connection from now on when the resource has changed (protocol revisions up to 2025-11-25).
+
+        HTTP without a session isn't offered subscriptions. One that is asked for all the same is taken and leads to
+        nothing: the conformance suite asks so, and takes a refusal for a fault.
+        """
+        if isinstance(connection := ctx.lifespan_context, Connection):
+            connection.watched |= await self._calls.run(lambda: self._fingerprints([str(params.uri)]))
+        return types.EmptyResult()
+
+    async def _unsubscribe(self, ctx: Ctx, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        """No longer tell this connection of that resource."""
+        if isinstance(ctx.lifespan_context, Connection):
+            ctx.lifespan_context.watched.pop(str(params.uri), None)
+        return types.EmptyResult()
+
     async def _listen_to(
         self, ctx: Ctx, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
@@ -298,7 +330,11 @@ class LibraryServer(MCPServer[Any]):
         try:
             return await self._listen(ctx, params)
         finally:
-            self.watched.remove(watched)
+            self.unwatch(watched)
+
+    def unwatch(self, watched: dict[str, str]) -> None:
+        """Forget the resources of a stream that has ended; another stream may watch the same."""
+        self.watched = [each for each in self.watched if each is not watched]
 
     def _fingerprints(self, uris: Iterable[str]) -> dict[str, str]:
         library = self._handle.wait()
@@ -358,13 +394,6 @@ class LibraryServer(MCPServer[Any]):
         except LibrarianError as error:
             data = {"uri": uri} if uri and isinstance(error, NotFound) else None
             raise MCPError(types.INVALID_PARAMS, wrap_untrusted("error", str(error)), data) from error
-
-
-async def _nothing_to_do(
-    _: Ctx, __: types.SubscribeRequestParams | types.UnsubscribeRequestParams
-) -> types.EmptyResult:
-    """Subscriptions of older protocol revisions aren't offered; the conformance suite takes a refusal for a fault."""
-    return types.EmptyResult()
 
 
 def _results_app() -> Apps:
@@ -489,8 +518,9 @@ def path_of(uri: str) -> str:
 
 
 def cursor_after(path: str) -> str:
-    """The cursor of the page that follows `path`: clients take it as it is."""
-    return f"<{path}>"
+    """The cursor of the page that follows `path`, with a checksum: clients take it as it is."""
+    text = path.encode()
+    return base64.urlsafe_b64encode(zlib.crc32(text).to_bytes(4) + text).decode()
 
 
 def path_before(cursor: str) -> str:
@@ -499,9 +529,13 @@ def path_before(cursor: str) -> str:
     >>> path_before(cursor_after("shop/api/tokens.md"))
     'shop/api/tokens.md'
     """
-    if not (cursor.startswith("<") and cursor.endswith(">")):
-        raise no_cursor(cursor)
-    return cursor[1:-1]
+    try:
+        data = base64.b64decode(cursor, altchars=b"-_", validate=True)
+        if zlib.crc32(data[4:]).to_bytes(4) == data[:4]:
+            return data[4:].decode()
+    except ValueError:
+        pass
+    raise no_cursor(cursor)
 
 
 def no_cursor(cursor: str) -> CallerError:

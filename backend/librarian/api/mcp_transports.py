@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import anyio
+from mcp.server.lowlevel import NotificationOptions
 from mcp.server.runner import serve_dual_era_loop
 from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -17,9 +18,10 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import Receive, Scope, Send
 
+from ..schemas import ResultLimits
 from ..text.sanitizing import visible
 from .library_handle import MESSAGES, Calls, LibraryHandle
-from .mcp import LibraryServer
+from .mcp import Connection, LibraryServer
 from .request_sanitizing import RequestSanitizer
 from .rest import error_response
 
@@ -31,16 +33,38 @@ logger = logging.getLogger(__name__)
 
 
 class McpServer(LibraryServer):
-    """All of MCP for one process. Use it inside `async with server.run():`, once."""
+    """All of MCP for one process. Use it inside `async with server.run():`, once.
+
+    `most_streams` limits open `/sse` streams. `on_call` gets name and version of the client that calls a tool.
+    """
 
     def __init__(
-        self, library: Librarian | LibraryHandle, *, calls: Calls | None = None, most_streams: int = 64, **given: Any
+        self,
+        library: Librarian | LibraryHandle,
+        *,
+        toolsets: Sequence[str] = (),
+        limits: ResultLimits = ResultLimits(),
+        calls: Calls | None = None,
+        version: str = "",
+        title: str = "Librarian",
+        most_streams: int = 64,
+        heartbeat_s: float = 1.0,
+        on_call: Callable[[str, str], None] | None = None,
     ) -> None:
-        """`most_streams` limits open `/sse` streams; what else is `given` is the server's."""
         self.calls, self._own_calls = calls or Calls(), calls is None
-        super().__init__(LibraryHandle.of(library), self.calls, **given)
+        super().__init__(
+            LibraryHandle.of(library),
+            self.calls,
+            toolsets=toolsets,
+            limits=limits,
+            version=version,
+            title=title,
+            heartbeat_s=heartbeat_s,
+            on_call=on_call,
+        )
         self.most_streams = most_streams
         self.streams = 0
+        self._connections: set[Connection] = set()
         self._streaming: set[anyio.CancelScope] = set()
         # The web server's guard checks Host and Origin on every path; a second list to keep would only differ from it.
         open_ = TransportSecuritySettings(enable_dns_rebinding_protection=False)
@@ -92,8 +116,21 @@ class McpServer(LibraryServer):
                 await self.bus.publish(ResourcesListChanged())
                 for uri in uris:
                     await self.bus.publish(ResourceUpdated(uri=uri))
+                for connection in list(self._connections):
+                    await self._tell(connection, uris)
             except Exception:
                 logger.exception("Clients could not be notified of the new generation")
+
+    async def _tell(self, connection: Connection, uris: Sequence[str]) -> None:
+        if (session := connection.session) is None:
+            return
+        try:
+            await session.send_resource_list_changed()
+            for uri in uris:
+                if uri in connection.watched:
+                    await session.send_resource_updated(uri)
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+            self._connections.discard(connection)
 
     # -- transports --------------------------------------------------------------------------------------------
 
@@ -133,8 +170,15 @@ class McpServer(LibraryServer):
             serving.cancel()
 
     async def _serve(self, incoming: Any, outgoing: Any) -> None:
-        options = self.server.create_initialization_options()
-        await serve_dual_era_loop(self.server, incoming, outgoing, lifespan_state=None, init_options=options)
+        connection = Connection()
+        self._connections.add(connection)
+        self.watched.append(connection.watched)
+        options = self.server.create_initialization_options(NotificationOptions(resources_changed=True))
+        try:
+            await serve_dual_era_loop(self.server, incoming, outgoing, lifespan_state=connection, init_options=options)
+        finally:
+            self._connections.discard(connection)
+            self.unwatch(connection.watched)
 
 
 class _SseEndpoint:
