@@ -157,7 +157,7 @@ class QueryLog:
                     self._path.replace(self._older)
                 descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
                 with os.fdopen(descriptor, "a", encoding="utf-8", errors="replace") as file:
-                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
+                    file.write("\n" * self._cut() + json.dumps(line, ensure_ascii=False) + "\n")
         except OSError as error:
             logger.warning("A question can't be kept in %s: %s", self._path, error)
 
@@ -181,6 +181,13 @@ class QueryLog:
         ]
         gaps.sort(key=lambda gap: (-gap.times, gap.results, gap.query))
         return GapsResponse(enabled=self.enabled, questions=times.total(), gaps=gaps[:limit])
+
+    def _cut(self) -> bool:
+        """Whether the last line has no end, as a kill leaves it: what is added would be lost with it."""
+        with self._path.open("rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            file.seek(max(0, end - 1))
+            return end > 0 and file.read(1) != b"\n"
 
     def _lines(self) -> Iterator[dict[str, object]]:
         for path in (self._older, self._path):

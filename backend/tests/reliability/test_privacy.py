@@ -20,7 +20,8 @@ import pytest
 
 from librarian.daemon import address, client
 from librarian.embeddings.model_files import ModelStore
-from librarian.files.owned_folder import claim_index
+from librarian.files.owned_folder import claim, claim_index
+from librarian.storage.keyword_schema import FOLDER
 from tests.embeddings import tiny_bert
 from tests.embeddings.hub import point_at, serving
 
@@ -89,9 +90,9 @@ def test_no_other_user_reads_the_models_that_were_fetched(home: Path, monkeypatc
 
 def test_no_other_user_reads_index_or_log_of_a_keeper_or_asks_it(home: Path) -> None:
     claim_index(home / "index")
-    (home / "index").chmod(0o755)  # as an earlier version left it
-    (home / "index" / "keyword").mkdir()
-    (home / "index" / "keyword" / "librarian.json").write_text('{"format": 1, "identity": "", "generation": 1}')
+    claim(home / "index" / "keyword", FOLDER)
+    for folder in (home / "index", home / "index" / "keyword"):
+        folder.chmod(0o755)  # as an earlier version left them
     settings = {
         "docs": {"root_path": "docs"},
         "index": {"path": "index", "workers": 1},
