@@ -46,7 +46,7 @@ def test_learning_is_a_phase_of_its_own(library: Librarian) -> None:
     learning = Librarian(replace(parts, learning=lesson))
     status = learning.status()
     assert (status.status, status.progress.phase, learning.health().status) == ("indexing", "learning", "indexing")
-    assert "Now learning" in render(status)
+    assert "indexing: Learning" in render(status)
     assert progress_line(asdict(status.progress)).startswith("learning: ")
     lesson.left = False
     status = learning.status()
