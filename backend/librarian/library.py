@@ -255,21 +255,25 @@ class Librarian:
     def _answer(
         self, request: schemas.SearchRequest | schemas.EmailSearchRequest, query: Query
     ) -> tuple[SearchOutcome, dict[str, Any]]:
-        """The outcome of a search, and the fields of the response to it."""
+        """The outcome of a search, checked against the files, and the fields of the response to it."""
         settings, catalog, mail = self._parts.settings, self._parts.catalog, query.filters.kind == "email"
-
-        def search(query: Query) -> SearchOutcome:
-            if not query.text:
-                return listing.list_recent_emails(catalog, query)
-            return self._parts.engine.search(query, DEADLINE.get())
-
-        answer = self._checked(search, query)
+        newest = partial(listing.list_recent_emails, catalog)
+        search = partial(self._parts.engine.search, deadline=DEADLINE.get()) if query.text else newest
+        with self._parts.indexing.answering():
+            answer = checked(search, query, self._files)
         outcome = answer.outcome
+        if outcome.count.embedded_chunks < outcome.count.chunks:
+            self._parts.indexing.embed_first(hit.candidate.doc_id for hit in outcome.hits)
+        semantic = outcome.retrievers.get("semantic")
+        embedded = semantic is not None and semantic.status == "ok"
+        extra = self._degraded(outcome.degraded, outcome.count, semantic=embedded, root_missing=answer.root_missing)
+        full = replace(outcome, degraded=(*outcome.degraded, *extra), tokens_used=0) if extra else outcome
+        outcome = full if full.tokens_used else fitted(full)
         queries.log(outcome, settings.logging.slow_query_ms)
         return outcome, {
             **responses.envelope(outcome, query.mode, explain=request.explain),
             "notes": queries.result_notes(request, settings),
-            "results": self._results(answer, mail=mail, explain=request.explain),
+            "results": self._results(replace(answer, outcome=outcome), mail=mail, explain=request.explain),
             "facets": listing.facets(catalog, "emails" if mail else "documents", outcome.found)
             if request.facets
             else None,
@@ -609,19 +613,6 @@ class Librarian:
                     return
         finally:
             forget()
-
-    def _checked(self, search: Callable[[Query], SearchOutcome], query: Query) -> Checked:
-        """The outcome, checked against the files, with all that is degraded."""
-        with self._parts.indexing.answering():
-            answer = checked(search, query, self._files)
-        outcome = answer.outcome
-        if outcome.count.embedded_chunks < outcome.count.chunks:
-            self._parts.indexing.embed_first(hit.candidate.doc_id for hit in outcome.hits)
-        semantic = outcome.retrievers.get("semantic")
-        embedded = semantic is not None and semantic.status == "ok"
-        extra = self._degraded(outcome.degraded, outcome.count, semantic=embedded, root_missing=answer.root_missing)
-        full = replace(outcome, degraded=(*outcome.degraded, *extra), tokens_used=0) if extra else outcome
-        return replace(answer, outcome=full if full.tokens_used else fitted(full))
 
     def _degraded(
         self, reported: Sequence[str], count: Count | None = None, *, semantic: bool, root_missing: str = ""
