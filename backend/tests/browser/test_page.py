@@ -109,7 +109,7 @@ def test_a_date_is_typed_part_by_part(page: Page) -> None:
     page.press(*"02032026").until("location.search === '?q=tokens&after=2026-02-03'")
     page.press("ARROW_LEFT", "ARROW_LEFT", *"03").until("location.search === '?q=tokens&after=2026-03-03'")
     assert page.run("return document.activeElement.id") == "filter-after"
-    page.until("document.querySelector('#chips a')").all("#chips a")[0].click()
+    page.answered().until("document.querySelector('#chips a')").all("#chips a")[0].click()
     page.until("location.search === '?q=tokens' && document.getElementById('filter-after').value === ''")
     page.driver.back()
     page.until("document.getElementById('filter-after').value === '2026-03-03'")
