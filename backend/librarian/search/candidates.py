@@ -24,13 +24,19 @@ OFF = Ranking("", (), (), (), "off", "not part of this mode")
 
 #: Content words beside the identifiers from which on a query is a sentence about them rather than a look-up.
 LOOK_UP = 3
+_CODE = re.compile(r"`[^`\n]+`")
 
 
 def required_identifiers(query: AnalyzedQuery, analyzer: StandardAnalyzer) -> tuple[str, ...]:
-    """The query's identifiers, where it hardly says anything else: hits that hold one come first."""
+    """The query's identifiers: all where it hardly says anything else, otherwise those in backquotes. Hits that hold
+    one come first.
+    """
     every = "|".join(map(re.escape, sorted(query.identifiers, key=len, reverse=True)))
     rest = re.sub(every, " ", query.wanted or query.text, flags=re.IGNORECASE) if every else ""
-    return query.identifiers if len(set(analyzer.tokens(rest, query.language))) < LOOK_UP else ()
+    if len(set(analyzer.tokens(rest, query.language))) < LOOK_UP:
+        return query.identifiers
+    code = " ".join(_CODE.findall(query.text)).casefold()
+    return tuple(name for name in query.identifiers if name.casefold() in code)
 
 
 def nan_to_zero(scores: Floats) -> Floats:

@@ -1,6 +1,6 @@
 """Which identifiers of a query must be held by the first hits.
 
-* all of them where it says hardly anything else, none in a sentence
+* all of them where it says hardly anything else, in a sentence those in backquotes
 * in every mode but semantic no hit without the identifier comes before one with it
 """
 
@@ -29,7 +29,7 @@ ANALYZER = StandardAnalyzer()
         ("WaitForFirstConsumer and --max-heat", ("waitforfirstconsumer", "--max-heat")),
         ("are receipts signed in 2.5", ("2.5",)),
         ("when is the dough kneaded before oven.bake is called", ()),
-        ("when is the dough kneaded before `oven.bake` is called", ()),
+        ("when is the dough kneaded before `oven.bake` is called", ("oven.bake",)),
         ("at which pressure does boundary-layer separation of a wing start", ()),
     ],
 )
