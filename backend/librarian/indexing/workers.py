@@ -33,7 +33,7 @@ R = TypeVar("R")
 
 logger = logging.getLogger(__name__)
 
-CONSTS.term_timeout = 1.0
+CONSTS.term_timeout = 3.0  # a child at low priority on a busy machine needs time to close what it opened
 _OUT_OF_MEMORY: Final = 87  #: exit code of a worker whose task could not allocate memory
 
 
