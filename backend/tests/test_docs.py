@@ -191,8 +191,8 @@ def test_a_section_of_this_manual_that_an_example_shows_is_there() -> None:
 def test_a_missing_extra_is_named_with_the_command_of_the_environment_that_runs() -> None:
     hint = missing_extra("qdrant", ImportError("no module")).hint
     command = shlex.split(hint.split("`")[1])
-    assert command == [sys.executable, "-m", "pip", "install", "librarian[qdrant]"]
-    pages = re.findall(r"(\S+) -m pip install 'librarian\[([\w-]+)\]'|(\bpip install 'librarian)", manual())
+    assert command == [sys.executable, "-m", "pip", "install", "librarian-docs[qdrant]"]
+    pages = re.findall(r"(\S+) -m pip install 'librarian-docs\[([\w-]+)\]'|(\bpip install 'librarian)", manual())
     assert pages
     assert {python for python, _, _ in pages} <= {"`.venv/bin/python"}, "another pip installs elsewhere"
 

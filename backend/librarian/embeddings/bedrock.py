@@ -1,6 +1,6 @@
 """Embeddings by Amazon Bedrock: Titan and Cohere models, over the runtime's `InvokeModel`.
 
-Needs the extra `librarian[bedrock]`. Credentials and region are found where all of Amazon's tools find them:
+Needs the extra `librarian-docs[bedrock]`. Credentials and region are found where all of Amazon's tools find them:
 environment, profile, role.
 """
 
@@ -46,7 +46,7 @@ class BedrockEmbedder(ServiceEmbedder):
             import botocore.exceptions
         except ImportError as error:
             raise SetupError(
-                f"Embeddings by Amazon Bedrock need the extra librarian[bedrock], which isn't installed ({error}).",
+                f"Embeddings by Amazon Bedrock need the extra librarian-docs[bedrock], which isn't installed ({error}).",
                 hint=f"Run {install('bedrock')}, or set embeddings.provider to local or openai.",
             ) from error
         self._cohere = "cohere." in name

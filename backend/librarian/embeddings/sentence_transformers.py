@@ -1,6 +1,6 @@
 """Embedding and reranking models by sentence-transformers: for CUDA and for models without an ONNX file.
 
-Needs the extra `librarian[torch]`; nothing here is imported unless it is installed.
+Needs the extra `librarian-docs[torch]`; nothing here is imported unless it is installed.
 """
 
 from __future__ import annotations

@@ -336,7 +336,7 @@ def test_storages_that_do_not_fit_are_refused_with_the_setting(
 
 
 def test_postgres_and_qdrants_local_mode_work_together(tmp_path: Path) -> None:
-    pytest.importorskip("qdrant_client", reason="the extra librarian[qdrant] isn't installed")
+    pytest.importorskip("qdrant_client", reason="the extra librarian-docs[qdrant] isn't installed")
     write_library(tmp_path / "docs")
     given = {"catalog": "postgres", "database_url": postgres.url(), "database_schema": postgres.schema_of(tmp_path)}
     settings = {f"storage.{name}": value for name, value in given.items()} | {"vector_db.store": "qdrant"}

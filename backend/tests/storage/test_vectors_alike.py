@@ -34,14 +34,14 @@ def chroma(folder: Path) -> VectorStore:
 
 
 def sqlite_vec(folder: Path) -> VectorStore:
-    pytest.importorskip("sqlite_vec", reason="the extra librarian[sqlite-vec] isn't installed")
+    pytest.importorskip("sqlite_vec", reason="the extra librarian-docs[sqlite-vec] isn't installed")
     from librarian.vector_stores.sqlite_vec import SqliteVecStore
 
     return SqliteVecStore(folder / "w.sqlite", DIMENSION)
 
 
 def qdrant(folder: Path) -> VectorStore:
-    pytest.importorskip("qdrant_client", reason="the extra librarian[qdrant] isn't installed")
+    pytest.importorskip("qdrant_client", reason="the extra librarian-docs[qdrant] isn't installed")
     from librarian.vector_stores.qdrant import IN_MEMORY, QdrantStore
 
     return QdrantStore(IN_MEMORY, "windows", DIMENSION)

@@ -25,7 +25,7 @@ from librarian.vector_stores.base import VectorStore
 from librarian.vector_stores.qdrant import IN_MEMORY, QdrantStore, Quantization
 from tests.contracts.vector_store_contract import EVERYTHING, VectorStoreContract, assert_value_filters_agree
 
-pytest.importorskip("qdrant_client", reason="the extra librarian[qdrant] isn't installed")
+pytest.importorskip("qdrant_client", reason="the extra librarian-docs[qdrant] isn't installed")
 
 
 @pytest.fixture(autouse=True)

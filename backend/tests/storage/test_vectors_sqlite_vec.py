@@ -18,8 +18,8 @@ from librarian.vector_stores.base import VectorStore
 from librarian.vector_stores.sqlite_vec import SqliteVecStore
 from tests.contracts.vector_store_contract import EVERYTHING, VectorStoreContract
 
-pytest.importorskip("apsw", reason="the extra librarian[sqlite-vec] isn't installed")
-pytest.importorskip("sqlite_vec", reason="the extra librarian[sqlite-vec] isn't installed")
+pytest.importorskip("apsw", reason="the extra librarian-docs[sqlite-vec] isn't installed")
+pytest.importorskip("sqlite_vec", reason="the extra librarian-docs[sqlite-vec] isn't installed")
 
 
 class TestSqliteVecStore(VectorStoreContract):
