@@ -4,7 +4,7 @@
     python benchmarks/decoding.py [folder with text files in known encodings]
 
 Pieces of text in nineteen languages are written in the legacy encodings of their languages and read again; a piece is
-right where the text comes back as it was. Prints a table for the manual (docs/librarian/reference/formats.md).
+right where the text comes back as it was. Prints a table for benchmarks/RESULTS.md.
 """
 
 from __future__ import annotations

@@ -40,12 +40,9 @@ tags: [tutorial, mcp, tools]
 # What a model sees
 
 When you ask your assistant something, its model calls Librarian's [tools](../reference/tools.md) and reads their output
-as text. This page shows four such calls on this manual, each with everything that the model reads. It shows what an
-answer costs, what its lines mean, and what comes back when the library has no answer. The page itself is not indexed:
-`.librarianignore` beside it leaves it out.
-
-A tool's result also has a structured half with the same content for programs: see the
-[fields of a result](../reference/result-fields.md). Tokens are estimated as characters divided by four.
+as text. This page shows four such calls on this manual with everything that the model reads. Tokens are estimated as
+characters divided by four. For programs, a result also has [fields](../reference/result-fields.md). A
+`.librarianignore` file keeps this page out of the index.
 """
 
 
@@ -67,31 +64,31 @@ class Step:
 STEPS = (
     Step(
         "A question in plain words",
-        "The model passes on the question. It need not know how the manual words it.",
+        "The model passes on the question.",
         "search_documentation",
-        {"query": "how do I keep drafts out of the index?"},
-        "The first entry holds the section that answers, so no page has to be opened. Each entry names its file and\n"
-        "lines, which the model can cite or read on from.",
+        {"query": "how do I keep drafts out of the index?", "max_results": 3},
+        "The first entry holds the section that answers. Each entry names its file and lines,\n"
+        "which the model can cite. Without `max_results` an answer lists up to ten documents, within 1,500 tokens.",
     ),
     Step(
         "An exact name",
-        "Names of settings, commands and functions are searched for as they are written.",
+        "Names of settings, commands and functions are found exactly as written.",
         "search_documentation",
-        {"query": "docs.max_file_size_mb", "max_results": 3},
+        {"query": "docs.max_file_size_mb", "max_results": 2, "max_tokens": 400},
         "`max_results` and `max_tokens` limit what comes back.",
     ),
     Step(
         "Something that is not in the library",
-        "No page of this manual says how to do that.",
+        "This manual does not say how to do that.",
         "search_documentation",
-        {"query": "how do I export dashboards to Grafana?", "max_results": 3},
-        "A model that reads this can say that the manual does not cover it, instead of guessing from the nearest page.",
+        {"query": "how do I export slides to Keynote?", "max_results": 2, "max_tokens": 400},
+        "The model can say that the manual does not cover it, instead of guessing from the nearest page.",
     ),
     Step(
         "Reading one page for its answer",
         "With `query`, `get_document` returns the sections of that page that answer, not the whole page.",
         "get_document",
-        {"path": "librarian/guide/troubleshooting.md", "query": "another process already uses the index"},
+        {"path": "librarian/guide/troubleshooting.md", "query": "another process uses the index", "max_tokens": 400},
         "Without `query`, a long page comes as its outline and beginning; `section` or `line_start` opens the rest.",
     ),
 )

@@ -46,7 +46,7 @@ class BedrockEmbedder(ServiceEmbedder):
             import botocore.exceptions
         except ImportError as error:
             raise SetupError(
-                f"Embeddings by Amazon Bedrock need the extra librarian-docs[bedrock], which isn't installed ({error}).",
+                f"Amazon Bedrock needs the extra librarian-docs[bedrock], which isn't installed ({error}).",
                 hint=f"Run {install('bedrock')}, or set embeddings.provider to local or openai.",
             ) from error
         self._cohere = "cohere." in name
