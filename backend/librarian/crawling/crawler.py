@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 MOST_SITEMAPS = 50
 REMOVED_STATUSES = frozenset({301, 308, 404, 410})  #: the page isn't here any more; any other status may pass
-LONGEST_DELAY_S = 30.0
+LONGEST_DELAY_S = 30.0  #: of what a site asks for between requests
 GIVEN_UP_AFTER = 3  #: failures of the language model in a row
 
 
@@ -84,7 +84,6 @@ class Frontier:
     queued: set[str] = field(default_factory=set)
     queries: Counter[str] = field(default_factory=Counter)
     sources: Counter[str] = field(default_factory=Counter)
-    markdown_urls: dict[str, str] = field(default_factory=dict)  #: page key → the same page as Markdown
 
     def open(self) -> None:
         """Read robots.txt, the first page (whose redirects decide what the site is) and the lists of pages.
@@ -93,7 +92,7 @@ class Frontier:
         """
         root = self.state.root_url
         self.robots = self._read_robots(root)
-        self.fetcher.slow_down(self.delay_s)
+        self.fetcher.gap_s = max(self.fetcher.gap_s, min(self.robots.crawl_delay(AGENT) or 0.0, LONGEST_DELAY_S))
         if not self.robots.can_fetch(root, AGENT):
             raise CallerError(f"{root} is closed to crawlers by its robots.txt.", hint="Ask its owners.")
         fetched = self.fetcher.get(root, within=self._moved)
@@ -111,11 +110,6 @@ class Frontier:
         for folder in folders:
             self._read_llms(f"{self.scope.origin}{folder}llms.txt")
         self.take_links(as_page(fetched), 0)
-
-    @property
-    def delay_s(self) -> float:
-        """Seconds that the site asks for between requests, 30 at most."""
-        return min(self.robots.crawl_delay(AGENT) or 0.0, LONGEST_DELAY_S)
 
     def _moved(self, url: str) -> str:
         """A site may move its first page to a folder, to https or to www, but not to another site."""
@@ -156,11 +150,8 @@ class Frontier:
             return
         for url, section in site_maps.parse_llms(as_page(fetched).markdown, fetched.url):
             if self.scope.holds(url):
-                key = urls.page_key(url)
                 if section and section.lower() != "optional":
-                    self.state.categories.setdefault(key, [section])
-                if url.endswith((".md", ".mdx", ".markdown")):
-                    self.markdown_urls[key] = url
+                    self.state.categories.setdefault(urls.page_key(url), [section])
                 self.add(url, 1, "llms.txt")
 
     def refused(self, url: str) -> str:
@@ -228,7 +219,6 @@ class Crawler:
         self._state = self._load_state(url)
         self._report = CrawlReport(project, self._state.root_url)
         self._failed_summaries = 0  # in a row
-        self._deferred: set[str] = set()  # pages that waited once for their canonical addresses
         self._keys: dict[str, str] = {}  # page key → the address that has the file, of this round
         self._texts: dict[str, str] = {}  # hash of a page's text → the same
         self._fetcher = Fetcher(options)
@@ -256,8 +246,6 @@ class Crawler:
         try:
             self._frontier.open()
             pages = [url for url, _ in self._frontier.queue]
-            pause = 1 / self._options.per_second if self._options.per_second else 0.0
-            delay = max(pause, self._frontier.delay_s)
             categories = Counter(" / ".join(self._frontier.category(url)) or "general" for url in pages)
             return {
                 "project": self._project,
@@ -266,8 +254,8 @@ class Crawler:
                 "by_source": dict(self._frontier.sources),
                 "categories": dict(sorted(categories.items())),
                 "skipped": self._report.skipped,
-                "delay_s": delay,
-                "seconds": round(delay * len(pages), 1),
+                "delay_s": self._fetcher.gap_s,
+                "seconds": round(self._fetcher.gap_s * len(pages), 1),
             }
         finally:
             self._fetcher.close()
@@ -387,7 +375,7 @@ class Crawler:
                     return
             page = as_page(fetched)
             self._frontier.take_links(page, depth)
-            self._keep(target, page, fetched, depth)
+            self._keep(target, page, fetched)
 
     def _set(self, url: str, record: Record) -> None:
         """Record an address that has no file of its own (any more)."""
@@ -411,7 +399,7 @@ class Crawler:
         else:
             self._set(url, Record(error=error, failed=True))
 
-    def _keep(self, url: str, page: WebPage, fetched: Fetched, depth: int) -> None:
+    def _keep(self, url: str, page: WebPage, fetched: Fetched) -> None:
         """Write a page, unless it is none, may not be kept or is a duplicate."""
         is_page = not page.error.startswith("not a page")
         if page.error and is_page and self._record(url).file:
@@ -423,82 +411,54 @@ class Crawler:
             elif is_page:
                 self._report.skip(url, error)
             self._set(url, Record(error=error))
+        elif same := self._same_as(url, page):
+            self._set(url, Record(duplicate_of=same))
         else:
-            markdown = self._as_offered(url, page) or page.markdown
-            if self._waits_for_canonical(url, page, depth):
-                return
-            if same := self._same_as(url, page, markdown):
-                self._set(url, Record(duplicate_of=same))
-            else:
-                self._write(url, page, markdown, fetched)
+            self._write(url, page, fetched)
 
-    def _as_offered(self, url: str, page: WebPage) -> str:
-        """The page's own Markdown, where the site offers it."""
-        offered = page.markdown_url or self._frontier.markdown_urls.get(urls.page_key(url), "")
-        if not offered or offered == url or self._frontier.refused(offered):
-            return ""
-        fetched = self._fetcher.get(offered, within=self._frontier.refused)
-        return as_page(fetched).markdown if fetched.ok and fetched.media_type != "text/html" else ""
-
-    def _waits_for_canonical(self, url: str, page: WebPage, depth: int) -> bool:
-        """Whether a page is visited once more, after its canonical address, which decides what becomes of it."""
-        canonical = page.canonical
-        visited = self._record(canonical).round == self._state.round
-        if not canonical or visited or url in self._deferred or canonical == url or self._frontier.refused(canonical):
-            return False
-        self._deferred.add(url)
-        self._frontier.queued.add(canonical)
-        self._frontier.queue.insert(1, (canonical, depth))
-        self._frontier.queue.insert(2, (url, depth))
-        return True
-
-    def _same_as(self, url: str, page: WebPage, markdown: str) -> str:
+    def _same_as(self, url: str, page: WebPage) -> str:
         """The address under which this page is kept already: its canonical one, or one with the same text."""
         file = self._record(page.canonical).file
-        if file and page.canonical != url and page_files.overlap(self._root / file, markdown) >= 0.5:
+        if file and page.canonical != url and page_files.overlap(self._root / file, page.markdown) >= 0.5:
             return page.canonical
-        other = self._texts.get(page_files.hash_of(markdown), url)
+        text_hash = page_files.hash_of(page.markdown)
+        other = self._texts.get(text_hash, url)
         named, other_named = (urls.page_key(one) in self._state.categories for one in (url, other))
         if other != url and named and not other_named:
             self._set(other, Record(duplicate_of=url))  # the site's own navigation says which of the two is the page
-            del self._texts[page_files.hash_of(markdown)]
+            del self._texts[text_hash]
             return ""
         return other if other != url else ""
 
-    def _write(self, url: str, page: WebPage, markdown: str, fetched: Fetched) -> None:
-        state, report = self._state, self._report
-        before = self._record(url)
+    def _write(self, url: str, page: WebPage, fetched: Fetched) -> None:
+        report, before, markdown = self._report, self._record(url), page.markdown
         title = page.title or page_files.title_of(markdown, url)
-        text_hash = page_files.hash_of(markdown)
         if not re.search(r"^\s*# ", markdown, re.MULTILINE):
             markdown = f"# {title}\n\n{markdown}"
         document = digest.parsed(markdown)
         record = Record(
-            round=state.round,
-            title=title,
-            summary=before.summary,
+            round=self._state.round,
             category=self._frontier.category(url),
-            keywords=list(dict.fromkeys([*page.keywords, *digest.keywords(document)]))[:10],
-            text_hash=text_hash,
+            text_hash=page_files.hash_of(page.markdown),
             etag=fetched.headers.get("etag", ""),
             last_modified=fetched.headers.get("last-modified", ""),
         )
         record.file = self._place(url, before, record.category)
-        category = "/".join(record.category)
-        fields = {"title": title, "source_url": url, "category": category, "keywords": record.keywords}
+        keywords = list(dict.fromkeys([*page.keywords, *digest.keywords(document)]))[:10]
+        fields = {"title": title, "source_url": url, "category": "/".join(record.category), "keywords": keywords}
         record.file_hash = page_files.hash_of(f"{markdown}{fields}{record.file}")
         if before.file_hash == record.file_hash and (self._root / record.file).is_file():
             report.unchanged += 1
         else:
-            record.summary = self._summary(title, markdown, document, page.description)
-            fields |= {"summary": record.summary, "fetched_at": iso(dt.datetime.now(dt.UTC))}
+            summary = self._summary(title, markdown, document, page.description)
+            fields |= {"summary": summary, "fetched_at": iso(dt.datetime.now(dt.UTC))}
             page_files.write(self._root, record.file, page_files.rendered(markdown, fields))
             if before.file and before.file != record.file:
                 page_files.remove(self._root, before.file)
             report.added += not before.file
             report.changed += bool(before.file)
             report.pages += not before.file
-        state.records[url] = record
+        self._state.records[url] = record
         self._remember(url, record)
 
     def _place(self, url: str, before: Record, category: list[str]) -> str:

@@ -20,8 +20,7 @@ _STOP_WORDS = raw_stop_words("en") | set(_MORE.split())
 _WORD = re.compile(r"[^\W\d_][\w.+#-]*[\w+#]|[^\W\d_]{3,}")
 _CODE = re.compile(r"(?<!`)`([^`\n]{3,40})`(?!`)")  #: names, which count twice
 _HEADING_WEIGHT = 3
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"'(`À-Ý])")
-_LEAST_SENTENCE, _LEAST_DESCRIPTION = 25, 50  #: characters
+_LEAST_DESCRIPTION = 50  #: characters
 SUMMARY = 320  #: characters, at most
 _PROSE = frozenset({"heading", "paragraph", "list", "quote"})
 
@@ -48,17 +47,7 @@ def keywords(document: Document, start: int = 0, end: int = sys.maxsize, most: i
 
 
 def summary(document: Document, description: str = "") -> str:
-    """The page's own description where it is a sentence or more, else its sentences with most keywords, in order."""
+    """The page's own description where it is a sentence or more, else its first sentences."""
     if len(description) >= _LEAST_DESCRIPTION:
         return cut_at_sentence(description, SUMMARY)
-    wanted = {word.lower() for word in keywords(document, most=15)}
-    prose = (plain(document.text[block.start : block.end]) for block in document.blocks if block.kind == "paragraph")
-    sentences = [one for words in prose for one in _SENTENCE.split(words) if len(one) >= _LEAST_SENTENCE]
-    scores = [
-        len(wanted & {word.lower() for word in _WORD.findall(one)}) - 0.4 * place for place, one in enumerate(sentences)
-    ]
-    chosen: list[int] = []
-    for place in sorted(range(len(sentences)), key=lambda place: -scores[place]):
-        if len(chosen) < 3 and sum(len(sentences[one]) + 1 for one in (*chosen, place)) <= SUMMARY + 1:
-            chosen.append(place)
-    return " ".join(sentences[place] for place in sorted(chosen)) or document.summary or description
+    return document.summary or description

@@ -52,6 +52,7 @@ class Fetched:
     headers: Mapping[str, str] = field(default_factory=dict)  #: names in lower case
     error: str = ""
     charset: str = ""  #: as the server gives it
+    lost: bool = False  #: the connection broke
 
     @property
     def ok(self) -> bool:
@@ -69,7 +70,7 @@ class Fetcher:
 
     def __init__(self, options: CrawlOptions, sleep: Callable[[float], None] = time.sleep) -> None:
         self._options = options
-        self._gap_s = 1 / options.per_second if options.per_second else 0.0
+        self.gap_s = 1 / options.per_second if options.per_second else 0.0  #: at least so long between requests
         self._sleep = sleep
         self._next = 0.0
         self._checked: set[str] = set()
@@ -86,10 +87,6 @@ class Fetcher:
     def close(self) -> None:
         """End the connections."""
         self._client.close()
-
-    def slow_down(self, delay_s: float) -> None:
-        """Leave at least so long between requests."""
-        self._gap_s = max(self._gap_s, delay_s)
 
     def get(
         self, url: str, *, within: Callable[[str], str] | None = None, etag: str = "", last_modified: str = ""
@@ -117,19 +114,13 @@ class Fetcher:
 
     def _patiently(self, url: str, headers: Mapping[str, str]) -> Fetched:
         """Tries again what passes: a busy server or a lost connection."""
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
+        answer = self._once(url, headers)
+        for attempt in range(1, ATTEMPTS):
+            if answer.status in _PASSING or answer.lost:
+                wait = retry_after_s(answer.headers.get("retry-after", ""))
+                self._sleep(min(wait if wait is not None else 0.5 * 2**attempt, LONGEST_WAIT_S))
                 answer = self._once(url, headers)
-            except _LOST as error:
-                answer = Fetched(url, 0, error=str(error).rstrip(".") or type(error).__name__)
-                if attempt == ATTEMPTS:
-                    return answer
-            else:
-                if answer.status not in _PASSING or attempt == ATTEMPTS:
-                    return answer
-            wait = retry_after_s(answer.headers.get("retry-after", ""))
-            self._sleep(min(wait if wait is not None else 0.5 * 2**attempt, LONGEST_WAIT_S))
-        raise AssertionError("unreachable")
+        return answer
 
     def _once(self, url: str, headers: Mapping[str, str]) -> Fetched:
         host = urlsplit(url).hostname or ""
@@ -139,7 +130,7 @@ class Fetcher:
         now = time.monotonic()
         if now < self._next:
             self._sleep(self._next - now)
-        self._next = max(now, self._next) + self._gap_s
+        self._next = max(now, self._next) + self.gap_s
         self.requests += 1
         most_s = 4 * self._options.timeout_s
         deadline = time.monotonic() + most_s
@@ -163,10 +154,9 @@ class Fetcher:
                 return Fetched(url, 200, bytes(body), given, charset=response.charset_encoding or "")
         except httpx.TimeoutException:
             return Fetched(url, 0, error=f"no answer within {self._options.timeout_s:g} s")
-        except _LOST:
-            raise
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
-            return Fetched(url, 0, error=str(error) or type(error).__name__)
+            reason = str(error).rstrip(".") or type(error).__name__
+            return Fetched(url, 0, error=reason, lost=isinstance(error, _LOST))
 
 
 def _check_peer(response: httpx.Response) -> None:

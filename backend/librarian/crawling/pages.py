@@ -129,11 +129,6 @@ def title_of(markdown: str, url: str) -> str:
     return found.group(1) if found else urlsplit(url).path.rstrip("/").rsplit("/", 1)[-1] or urlsplit(url).netloc
 
 
-def without_front_matter(text: str) -> str:
-    """Markdown as a site serves it, without the block of its own generator."""
-    return re.sub(r"\A\ufeff?---[ \t]*\n.*?\n---[ \t]*\n", "", text, count=1, flags=re.S)
-
-
 def hash_of(text: str) -> str:
     """Equal for equal texts."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
@@ -150,7 +145,7 @@ def overlap(path: Path, markdown: str) -> float:
 
 
 FOLDER = "crawls"  #: within the index folder
-WRITER = 4  #: how pages become Markdown; raised where pages that haven't changed come out otherwise
+WRITER = 5  #: how pages become Markdown; raised where pages that haven't changed come out otherwise
 
 
 @dataclass(slots=True)
@@ -159,10 +154,7 @@ class Record:
 
     round: int = 0  #: the refresh in which it was looked at last
     file: str = ""
-    title: str = ""
-    summary: str = ""
     category: list[str] = field(default_factory=list)
-    keywords: list[str] = field(default_factory=list)
     text_hash: str = ""  #: of the page's Markdown alone: equal ones are one page
     file_hash: str = ""  #: of all that is written but the time
     etag: str = ""

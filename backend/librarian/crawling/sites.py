@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import CallerError, NotFound, nearest, shortened, some_of
 from ..models import Deadline, Document, Filters, Hit, Query, SearchOutcome, StoredDocument
+from ..parsing.front_matter import read_front_matter
 from ..schemas import (
     SectionMatch,
     SiteCategory,
@@ -21,8 +22,8 @@ from ..schemas import (
     SiteSearchResponse,
     SiteSection,
 )
-from ..storage.base import Catalog, CatalogReader
-from . import digest, pages
+from ..storage.base import Catalog
+from . import digest
 from .pages import slug_of
 
 GENERAL = "general"
@@ -34,12 +35,15 @@ MOST_DOCUMENTS = 20  #: that one call may load
 @dataclass(frozen=True, slots=True)
 class _Entry:
     slug: str
-    category: str
     stored: StoredDocument  # without its text
 
     @property
     def document(self) -> Document:
         return self.stored.document
+
+    @property
+    def category(self) -> str:
+        return self.document.file_path.removeprefix(f"{self.document.product}/").rpartition("/")[0] or GENERAL
 
     @property
     def named(self) -> dict[str, str]:
@@ -118,16 +122,13 @@ class Sites:
         entries = _within(self._entries().values(), project, category)
         if content_type is not None:
             entries = _of_type(entries, content_type)
-        groups: dict[str, list[_Entry]] = {}
-        for entry in sorted(entries, key=lambda entry: (entry.document.title.lower(), entry.slug)):
-            groups.setdefault(entry.category, []).append(entry)
-        names = sorted(groups, key=str.lower)
+        entries.sort(key=lambda entry: (entry.document.title.lower(), entry.slug))
         if sort_by == "date":
-            for group in groups.values():
-                group.sort(key=lambda entry: entry.document.last_modified, reverse=True)
-            names.sort(key=lambda name: groups[name][0].document.last_modified, reverse=True)
-        elif sort_by == "title":
-            names.sort(key=lambda name: groups[name][0].document.title.lower())
+            entries.sort(key=lambda entry: entry.document.last_modified, reverse=True)
+        groups: dict[str, list[_Entry]] = {}
+        for entry in entries:
+            groups.setdefault(entry.category, []).append(entry)
+        names = sorted(groups, key=str.lower) if sort_by == "category" else list(groups)
         return SiteListResponse(
             total_documents=len(entries),
             categories=[
@@ -140,15 +141,11 @@ class Sites:
         """Slug → document, for the catalog's present generation."""
         with self._catalog.read() as reader, self._lock:
             if self._known[0] != reader.generation:
-                self._known = (reader.generation, dict(_indexed(reader)))
+                listed = reader.iter_documents(Filters(kind="document"))
+                documents = {stored.document.file_path: stored for stored in listed}
+                named = ((slug, documents[path]) for path, slug in slugs(documents).items())
+                self._known = (reader.generation, {slug: _Entry(slug, stored) for slug, stored in named})
             return self._known[1]
-
-
-def _indexed(reader: CatalogReader) -> Iterator[tuple[str, _Entry]]:
-    documents = {stored.document.file_path: stored for stored in reader.iter_documents(Filters(kind="document"))}
-    for path, slug in slugs(documents).items():
-        folder = path.removeprefix(f"{documents[path].document.product}/").rpartition("/")[0]
-        yield slug, _Entry(slug, folder or GENERAL, documents[path])
 
 
 def slugs(file_paths: Iterable[str]) -> dict[str, str]:
@@ -242,7 +239,7 @@ def sections_of(slug: str, document: Document) -> list[SiteSection]:
     A section's id is the slug and the number of its heading; 0 is what stands before the first.
     """
     text = document.text
-    body = len(text) - len(pages.without_front_matter(text)) if document.front_matter else 0
+    body = read_front_matter(text).end if document.front_matter else 0
     parts = [(body, 0, document.title), *((one.start, one.level, one.text) for one in document.headings)]
     ends = [*(start for start, _, _ in parts[1:]), len(text)]
     found = []

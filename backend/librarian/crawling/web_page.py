@@ -14,6 +14,7 @@ from lxml.etree import _Element
 
 from ..errors import SourceError
 from ..parsing.document_builder import DocumentBuilder
+from ..parsing.front_matter import read_front_matter
 from ..parsing.html import HtmlPage, decode_page, html_tree, meta_tags, page_title, title_tag
 from ..parsing.html_cleanup import around_text, forwarded_to, main_of
 from . import pages, site_maps, urls
@@ -48,7 +49,6 @@ class WebPage:
     keywords: tuple[str, ...] = ()
     links: tuple[str, ...] = ()  #: normalised, each once, in order
     navigation: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    markdown_url: str = ""  #: the same page as Markdown, where it offers that
     indexable: bool = True
     follow: bool = True
     error: str = ""
@@ -64,7 +64,8 @@ def as_page(fetched: Fetched) -> WebPage:
     if kind in _HTML or is_html:
         page = read_page(fetched.body, fetched.url, fetched.charset)
         return replace(page, indexable=page.indexable and indexable, follow=page.follow and follow)
-    text = pages.without_front_matter(_decoded(fetched.body, fetched.url, fetched.charset)).strip()
+    text = _decoded(fetched.body, fetched.url, fetched.charset)
+    text = text[read_front_matter(text).end :].strip()
     title = pages.title_of(text, fetched.url)
     return WebPage(title, f"{text}\n" if text else "", indexable=indexable, error="" if text else "no text")
 
@@ -79,13 +80,14 @@ def _decoded(body: bytes, url: str, charset: str) -> str:
 def read_page(body: bytes, url: str, charset: str = "") -> WebPage:
     """Reads HTML. Never raises: what isn't HTML becomes a page with a problem."""
     root = html_tree(_decoded(body, url, charset))
-    if root is None:
+    if not len(root):
         return WebPage("", "", error="no text")
     base = urls.normalised(next(iter(root.xpath("//base/@href")), ""), url) or url
     meta = meta_tags(root)
     indexable, follow = _robots_rules(f"{meta.get('robots', '')},{meta.get('librarian', '')}")
     target = forwarded_to(root)
     refresh = urls.normalised(target, base) if target else ""
+    canonical = (link for link in root.iter("link") if "canonical" in (link.get("rel") or "").lower().split())
     links = [urls.normalised(target, base) for target in root.xpath("//a/@href | //area/@href")]
     navigation = site_maps.navigation(root, base)
     builder = written(root, base, url)
@@ -100,24 +102,15 @@ def read_page(body: bytes, url: str, charset: str = "") -> WebPage:
     return WebPage(
         title=title,
         markdown="" if error else markdown,
-        canonical=_linked(root, "canonical", base),
+        canonical=next((urls.normalised(link.get("href") or "", base) for link in canonical), ""),
         description=" ".join((meta.get("description") or meta.get("og:description") or "").split()),
         keywords=tuple(word for part in meta.get("keywords", "").split(",") if (word := part.strip())),
         links=tuple(dict.fromkeys(link for link in [*links, refresh] if link)),
         navigation=navigation,
-        markdown_url=_linked(root, "alternate", base, "text/markdown"),
         indexable=indexable and not refresh,
         follow=follow,
         error=error,
     )
-
-
-def _linked(root: _Element, relation: str, base: str, media_type: str = "") -> str:
-    for link in root.iter("link"):
-        relations = (link.get("rel") or "").lower().split()
-        if relation in relations and (not media_type or (link.get("type") or "").lower() == media_type):
-            return urls.normalised(link.get("href") or "", base)
-    return ""
 
 
 def written(root: _Element, base: str, url: str) -> DocumentBuilder:

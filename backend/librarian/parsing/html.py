@@ -7,6 +7,7 @@ import html
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -25,7 +26,6 @@ from .html_cleanup import (
     image_text,
     is_around,
     is_in_note,
-    is_label,
     is_layout,
     is_listing,
     is_silent,
@@ -61,7 +61,6 @@ _MARKUP = re.compile(r"<(?=[A-Za-z/!?])")
 _LINE_MARKUP = re.compile(r"^(#{1,6} |>|~{3}|`{3,}(?![^\n]*`))", re.M)
 _BULLET = re.compile(r"\A([-+*] )")
 _TICKS = re.compile("`+")
-_FILE_NAME = re.compile(r"\S*\.(png|jpe?g|gif|svg|webp|avif|bmp)", re.I)
 
 
 class HtmlPage:
@@ -90,18 +89,15 @@ class HtmlPage:
         self._inline: list[int] = []  # places in `_pieces` where open links and inline marks began
         self._lists: list[int | None] = []  # the next number of each open list, None for bullets, -1 for layout
         self._mark: str | None = None  # of the item whose first words are awaited
-        self._heading = 0  # level of a heading whose words are awaited
         self._quotes = 0
         self._code = 0  # open inline code
         self._flat = False  # within what is written as one line, or as code
         self._is_fence = False
-        self._named = ""  # names of what follows: a term, a note
 
     def write(self, root: _Element) -> None:
         """Everything below `root`."""
         self._walk(root)
         self._flush()
-        self._write_label()
 
     def _walk(self, root: _Element) -> None:
         from lxml import etree
@@ -166,16 +162,10 @@ class HtmlPage:
         elif name == "br":
             self._pieces.append(" " if self._flat or self._code else "\n")
         elif name == "img":
-            self._pieces.append(self._image(element))
+            self._pieces.append(f" {image_text(element)} ")
         elif self._flat:
             if name in _BLOCKS or name in _HEADINGS:
                 self._pieces.append(" ")
-        elif self._address and is_label(element, name):
-            self._flush()
-            if words := self._words_in(element).strip():
-                words = words if "**" in words else f"**{' '.join(words.split())}**"
-                self._named = f"{self._named}\n{words}" if self._named else words
-            return True
         elif name in _BLOCKS or name in _HEADINGS or name == "pre":
             self._flush()
             return self._open(element, name)
@@ -183,22 +173,18 @@ class HtmlPage:
 
     def _open(self, element: _Element, name: str) -> bool:
         if name == "pre" or is_listing(element, name):
-            self._write_label()
             self._out.fence(self._words_in(element, as_code=True), code_language(element))
             return True
         level = 1 if is_title(element, name) else 0 if is_in_note(element) else _HEADINGS.get(name, 0)
-        if level:
-            self._heading, self._lists = level, [-1] * len(self._lists)
-            if len("".join(islice(element.itertext(), _LONGEST_HEADING))) < _LONGEST_HEADING:
-                self._pieces = [self._words_in(element)]
-                self._flush()
-                self._heading = 0
-                return True
-        elif name == "table" and not self._is_layout(element):
+        if level and len("".join(islice(element.itertext(), _LONGEST_HEADING))) < _LONGEST_HEADING:
+            self._lists = [-1] * len(self._lists)
+            self._out.heading(level, self._words_in(element), self._links)
+            self._links = []
+            return True
+        if name == "table" and not is_layout(element):
             self._write_table(element)
             return True
-        elif name in _LISTS:
-            self._write_label()
+        if name in _LISTS:
             self._lists.append(_number(element, "start") if name == "ol" else None)
         elif name == "li":
             count = self._lists[-1] if self._lists else None
@@ -208,17 +194,6 @@ class HtmlPage:
         elif name == "blockquote":
             self._quotes += 1
         return False
-
-    def _image(self, element: _Element) -> str:
-        words = image_text(element)
-        if self._address is None or self._flat:
-            return f" {words} "
-        target = self._address(element.get("data-src") or element.get("src") or "")
-        shown = words and target and not _FILE_NAME.fullmatch(words) and "mwe-math" not in (element.get("class") or "")
-        return f"![{words}]({target})" if shown else words if not target else ""
-
-    def _is_layout(self, table: _Element) -> bool:
-        return is_layout(table)
 
     def _write_table(self, table: _Element) -> None:
         rows: list[list[str]] = []
@@ -241,7 +216,6 @@ class HtmlPage:
                         hanging.update((len(cells) + place, depth - 1) for place in range(span))
                     cells += [_SPACES.sub(" ", self._words_in(cell)), *[""] * (span - 1)]
             rows.append(cells)
-        self._write_label()
         first = [name_of(cell) for cell in next(iter(table.iter("tr")), ())]
         if first[:1] == ["th"] and "td" in first:
             self._write_fields(rows)
@@ -266,20 +240,15 @@ class HtmlPage:
                 self._pieces.append(" ")
         elif name in _BLOCKS or name in _HEADINGS:
             self._flush()
-            self._heading = 0
             if name in _LISTS:
-                if self._lists:
-                    self._lists.pop()
-                self._mark = None
-            elif name == "li":
+                self._lists.pop()
+            if name in _LISTS or name == "li":
                 self._mark = None
             elif name == "blockquote":
-                self._quotes = max(0, self._quotes - 1)
+                self._quotes -= 1
 
     def _end_inline(self, element: _Element, name: str) -> None:
-        self._code = max(0, self._code - (name in _CODE))
-        if not self._inline:
-            return
+        self._code -= name in _CODE
         place = self._inline.pop()
         words = "".join(self._pieces[place:])
         if name == "a":
@@ -306,39 +275,20 @@ class HtmlPage:
             shown = inner if _MARKS[name] in inner else f"{_MARKS[name]}{inner}{_MARKS[name]}"
         return f"{' ' * words[0].isspace()}{shown}{' ' * words[-1].isspace()}"
 
-    def _words(self) -> str:
-        """What has been collected; newlines of <br> are pieces of their own, all others are spaces."""
-        words = "".join(self._pieces)
-        if "\n" in words:
-            words = "".join(piece if piece == "\n" else _SPACES.sub(" ", piece) for piece in self._pieces)
-        return words
-
-    def _write_label(self) -> None:
-        if self._named:
-            named, self._named = self._named, ""
-            self._write_words(named, ())
-
     def _flush(self) -> None:
         """Write what has been collected as the kind of block that it stands in."""
         if not self._pieces:
             return
-        words, self._pieces = self._words(), []
+        words = "".join(self._pieces)
+        if "\n" in words:  # newlines of <br> are pieces of their own, all others are spaces
+            words = "".join(piece if piece == "\n" else _SPACES.sub(" ", piece) for piece in self._pieces)
+        self._pieces = []
         self._inline = [0] * len(self._inline)
         if not words.strip():
             return
         links, self._links = self._links, []
-        if self._heading:
-            self._write_label()
-            self._out.heading(self._heading, words, links)
-            self._heading = 0
-            return
         if self._address is not None:
             words = _BULLET.sub(r"\\\1", _LINE_MARKUP.sub(r"\\\1", lines_of(words)))
-        if self._named:
-            words, self._named = f"{self._named}\n{words}", ""
-        self._write_words(words, links)
-
-    def _write_words(self, words: str, links: Sequence[Target]) -> None:
         if depth := sum(number != -1 for number in self._lists):
             self._out.item(words, depth - 1, self._mark if self._mark is not None else " ", links)
             self._mark = None
@@ -396,7 +346,7 @@ class HtmlParser:
             modified=parse_date(next(dates, "")),
             is_better=True,
         )
-        is_signpost = root is not None and len(document.text) < _LONGEST_SIGNPOST and forwarded_to(root)
+        is_signpost = len(document.text) < _LONGEST_SIGNPOST and forwarded_to(root)
         return replace(
             document,
             encoding=decoded.encoding,
@@ -411,29 +361,27 @@ class HtmlParser:
         )
 
 
-def _written(root: _Element | None, text: str) -> DocumentBuilder:
+def _written(root: _Element, text: str) -> DocumentBuilder:
     """The main text of a page, or all of it where that is nothing; of one too deep for a tree what stands in `text`
     between its tags."""
     builder = DocumentBuilder()
-    if root is not None:
-        main = main_of(root)
-        around = around_text(root, title_tag(root))
-        HtmlPage(builder, around=around).write(root if main is None else main)
-        if builder.is_empty:
-            HtmlPage(builder, strict=False).write(root)
-    if builder.is_empty and (root is None or not "".join(root.itertext()).strip()):
+    main = main_of(root)
+    HtmlPage(builder, around=around_text(root, title_tag(root))).write(root if main is None else main)
+    if builder.is_empty:
+        HtmlPage(builder, strict=False).write(root)
+    if builder.is_empty and not "".join(root.itertext()).strip():
         for words in _TAGS.split(text):
             builder.paragraph(html.unescape(words))
     return builder
 
 
-def page_title(root: _Element | None, builder: DocumentBuilder) -> str:
+def page_title(root: _Element, builder: DocumentBuilder) -> str:
     """The first heading of the first level, else `<title>` without the name of the site."""
     title = title_tag(root)
     first = plain(next((heading.text for heading in builder.headings if heading.level == 1), ""))
     if first and _NO_WORD.sub("", first) != _NO_WORD.sub("", title):
         return first
-    outside = (" ".join("".join(heading.itertext()).split()) for heading in root.iter("h1")) if root is not None else ()
+    outside = (" ".join("".join(heading.itertext()).split()) for heading in root.iter("h1"))
     known = [*(plain(heading.text) for heading in builder.headings[:1]), *outside]
     named = (without_site(title, name) for name in known)
     return next((name for name in named if name != title), title or "".join(known[:1]))
@@ -446,18 +394,17 @@ def _summary(document: Document) -> str:
     return summary_of(document.text, below, {})
 
 
-def html_tree(text: str) -> _Element | None:
-    """The tree of a page however ill-formed; None where it holds nothing."""
+def html_tree(text: str) -> _Element:
+    """The tree of a page however ill-formed; one element where it holds nothing."""
     from lxml import etree
 
     text = _DECLARATION.sub("", text)
-    if not text.strip():
-        return None
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True, huge_tree=True)
-    try:
-        return etree.fromstring(text.encode("utf-8", "replace"), parser)
-    except etree.LxmlError:
-        return None
+    with suppress(etree.LxmlError):
+        found = etree.fromstring(text.encode("utf-8", "replace"), parser)
+        if found is not None:
+            return found
+    return etree.Element("html")
 
 
 def decode_page(data: bytes, name: str, served: str = "", otherwise: str = "") -> Decoded:
@@ -479,18 +426,17 @@ def decode_page(data: bytes, name: str, served: str = "", otherwise: str = "") -
     return decode(data, name)
 
 
-def title_tag(root: _Element | None) -> str:
+def title_tag(root: _Element) -> str:
     """What a page's `<title>` says."""
-    found = None if root is None else root.find(".//title")
+    found = root.find(".//title")
     return "" if found is None else " ".join("".join(found.itertext()).split())
 
 
-def meta_tags(root: _Element | None) -> dict[str, str]:
+def meta_tags(root: _Element) -> dict[str, str]:
     """What a page says about itself, by name."""
-    found = root.iter("meta") if root is not None else ()
     return {
         (tag.get("name") or tag.get("property") or tag.get("http-equiv") or "").lower(): tag.get("content") or ""
-        for tag in found
+        for tag in root.iter("meta")
     }
 
 
@@ -518,9 +464,8 @@ class EpubParser:
                 if chapter not in package:
                     builder.notes.append(f"the chapter {posixpath.basename(chapter)} is missing")
                 elif not builder.full:
-                    root = html_tree(package.read(chapter).decode("utf-8", "replace"))
-                    if root is not None:
-                        HtmlPage(builder, strict=False).write(root)
+                    chapter_text = package.read(chapter).decode("utf-8", "replace")
+                    HtmlPage(builder, strict=False).write(html_tree(chapter_text))
         title = _first(opf, "title")
         return builder.document(
             source,

@@ -16,7 +16,6 @@ _MOST_LINKS = 200  #: looked at, of a page
 _SAMPLE = 1_000  #: elements of a box that are counted
 _LONGEST = 800  #: characters of a box of such links
 _BETWEEN = 14  #: characters that may stand beside each link: "Previous: ", " | "
-_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 #: What parts a page's own title from its site's name; behind a colon that is the name of a manual.
 _SITE = re.compile(r"\s*(?:[|—–·»]|\s-)\s|\s*: .*\b(?:manual|documentation|reference|guide|api)$", re.I)
 _REFRESH = re.compile(r"\s*[0-5]?(?:\.\d+)?\s*;\s*(?:url\s*=\s*)?['\"]?\s*([^'\"#\s][^'\"]*)", re.I)
@@ -47,16 +46,11 @@ def forwarded_to(root: _Element) -> str:
 
 def _counts(box: _Element) -> tuple[int, int, int]:
     """Links, characters in links and all characters of the first elements of a box."""
-    links = linked = words = 0
-    for element in islice(box.iter(), _SAMPLE):
-        if element.tag not in _SILENT:
-            words += len((element.text or "").strip())
-        if element is not box:
-            words += len((element.tail or "").strip())
-        if element.tag == "a":
-            links += 1
-            linked += sum(len(piece.strip()) for piece in islice(element.itertext(), _SAMPLE))
-    return links, linked, words
+    links = list(islice(box.iter("a"), _SAMPLE))
+    linked, words = (
+        sum(len(piece.strip()) for one in some for piece in islice(one.itertext(), _SAMPLE)) for some in (links, [box])
+    )
+    return len(links), linked, words
 
 
 def _holds_links_alone(box: _Element) -> bool:
@@ -143,29 +137,21 @@ _AROUND_NAMES = frozenset(
 #: Names of links around a text in some generators, and in others of its boxes (DocBook's tips, Sphinx's asides).
 _AROUND_IF_LINKS = frozenset({"sidebar", "related", "menu", "path", "page-header", "global-nav"})
 _SELF = frozenset((*"¶§#🔗◆", "More..."))  #: what a heading's link to itself shows, and Doxygen's to what stands below
+#: Classes of notes and of what holds their titles.
 _NOTES = frozenset(
-    {"note", "tip", "hint", "important", "caution", "warning", "danger", "admonition", "admonitionblock"}
-)
-_LABELS = re.compile(
-    r"admonition-title|admonition-?heading|alert-(?:title|heading)|custom-block-title|aside__title|blockquote-tag-title"
-    r"|sd-tab-label",
-    re.I,
-)
-_LABEL_TAGS = frozenset({"p", "div", "label", "span", "h5", "h6"})
+    {
+        "note", "tip", "hint", "important", "caution", "warning", "danger", "admonition", "admonitionblock",
+        "admonition-heading",
+    }
+)  # fmt: skip
 _ROLES = {"table": "table", "row": "tr", "cell": "td", "columnheader": "th", "rowheader": "th"}
 _LAYOUT = frozenset({"table", "h1", "h2", "h3", "h4", "h5", "h6", "pre"})
 _LANGUAGE = re.compile(
     r"(?:^|\s)(?:mw-highlight-lang|language|lang|highlight-(?:source|text)|highlight|brush:?|source(?:code)?)[-_: ]\s*"
     r"(?!highlight[- ])([\w+#.-]+)"
 )
+_FILE_NAME = re.compile(r"\S*\.(png|jpe?g|gif|svg|webp|avif|bmp)", re.I)
 _NO_LANGUAGE = frozenset({"default", "none", "text", "plain", "plaintext", "notranslate", "source", "wrapper", "txt"})
-#: Classes of code that are a language and nothing else, as rustdoc, ExDoc and R Markdown have it.
-_BARE_LANGUAGES = frozenset(
-    {
-        "bash", "c", "console", "cpp", "css", "elixir", "go", "html", "java", "javascript", "json", "kotlin", "php",
-        "python", "r", "ruby", "rust", "sh", "sql", "xml", "yaml",
-    }
-)  # fmt: skip
 
 
 def name_of(element: _Element) -> str:
@@ -220,10 +206,11 @@ def is_around(element: _Element, name: str) -> bool:
 
 
 def image_text(image: _Element) -> str:
-    """What stands for an image; nothing for a logo or the sign of a note."""
+    """What stands for an image; nothing for a logo, a note's sign, a file's name and a formula that is text too."""
     words = " ".join((image.get("alt") or "").split())
     name = words.strip("[]").casefold()
-    return "" if name.endswith("logo") or (name in _NOTES and words.startswith("[")) else words
+    is_sign = name.endswith("logo") or (name in _NOTES and words.startswith("["))
+    return "" if is_sign or _FILE_NAME.fullmatch(words) or "mwe-math" in (image.get("class") or "") else words
 
 
 def drawn_text(picture: _Element) -> list[str]:
@@ -245,14 +232,12 @@ def formula(element: _Element) -> str:
 
 def code_language(element: _Element) -> str:
     """What a highlighter left in the classes of a `pre`, of its code, or of what is around it."""
-    around = [element, *islice(element.iter("code"), 1), *islice(element.iterancestors(), 3)]
-    for node in around:
+    for node in (element, *islice(element.iter("code"), 1), *islice(element.iterancestors(), 3)):
         given = (node.get("data-lang") or node.get("data-language") or "").strip().lower()
         for name in (given, *_LANGUAGE.findall((node.get("class") or "").lower())):
             if name and name not in _NO_LANGUAGE:
                 return str(name)
-    bare = (name for node in around[:2] for name in (node.get("class") or "").lower().split())
-    return next((name for name in bare if name in _BARE_LANGUAGES), "")
+    return ""
 
 
 def is_listing(element: _Element, name: str) -> bool:
@@ -268,16 +253,6 @@ def is_title(element: _Element, name: str) -> bool:
 def is_in_note(element: _Element) -> bool:
     """Whether the box around an element is a note: of its heading what stands below the box is no part."""
     return not _NOTES.isdisjoint(map(str.lower, classes(element.getparent())))
-
-
-def is_label(element: _Element, name: str) -> bool:
-    """Whether an element names what follows it: a term, an admonition's title; not where it holds blocks itself."""
-    if name in ("td", "th"):  # of a note that is set as a table, by AsciiDoctor and DocBook
-        table = next(element.iterancestors("table"), None)
-        return (name == "th" or element.get("class") == "icon") and table is not None and is_in_note(table)
-    if name in ("dt", "summary"):
-        return not any(element.find(f".//{tag}") is not None for tag in ("li", "pre", *_HEADINGS))
-    return name in _LABEL_TAGS and _LABELS.search(element.get("class") or "") is not None
 
 
 def is_layout(table: _Element) -> bool:

@@ -36,20 +36,8 @@ _WIKI_LINK = re.compile(
 )
 #: MyST's roles whose words, or what stands in angle brackets, name a page or one of its labels.
 _ROLE = re.compile(r"\{(?:ref|doc|any|numref|std:ref|std:doc)\}`([^`<>\n]*?)\s*(?:<([^`<>\n]+)>)?`")
+#: MyST's targets, by which other pages refer to places in this one.
 _LABEL = re.compile(r"^\(([\w.:/-][\w.:/ -]*)\)=[ \t]*$", re.M)
-
-
-def links_in(text: str, start: int, code: Intervals, definitions: Mapping[str, str]) -> list[Link]:
-    """The links from `start` on outside blocks of code, by their place; `definitions` say where names lead."""
-    found = [link for link in _found(text, start, definitions) if link.start not in code]
-    return sorted(found, key=lambda link: link.start)
-
-
-def labels_in(text: str, start: int, code: Intervals) -> tuple[str, ...]:
-    """MyST's targets, by which other pages refer to places in this one."""
-    if ")=" not in text:
-        return ()
-    return tuple(match.group(1) for match in _LABEL.finditer(text, start) if match.start() not in code)
 
 
 def _resolver(definitions: Mapping[str, str]) -> Callable[[str], str]:
@@ -63,7 +51,7 @@ def _resolver(definitions: Mapping[str, str]) -> Callable[[str], str]:
     return lambda words: _NAME.sub(resolved, words)
 
 
-def _found(text: str, start: int, definitions: Mapping[str, str]) -> Iterator[Link]:
+def _links(text: str, start: int, definitions: Mapping[str, str]) -> Iterator[Link]:
     if "](" in text:
         yield from _links_of(_LINK.finditer(text, start))
         if "{%" in text or "{{" in text:
@@ -120,6 +108,8 @@ class MarkdownParser:
             blocks = [Block("other", 0, len(text[: front.end].rstrip()))]
         opening = text[front.end : headings[0].start if headings else front.end + _OPENING]
         title, in_text = title_of(front.values, headings, source.file_path, opening)
+        links = _links(text, front.end, scanner.definitions)
+        labels = _LABEL.finditer(text, front.end) if ")=" in text else ()
         return new_document(
             source,
             title,
@@ -128,8 +118,8 @@ class MarkdownParser:
             headings=tuple(headings),
             blocks=tuple(blocks),
             excluded=tuple(excluded),
-            links=tuple(links_in(text, front.end, code, scanner.definitions)),
-            labels=labels_in(text, front.end, code),
+            links=tuple(sorted((link for link in links if link.start not in code), key=lambda link: link.start)),
+            labels=tuple(label[1] for label in labels if label.start() not in code),
             doc_type=given_doc_type(front.values) or doc_type_of(source.file_path, title, text, front.end),
             language=given_language(front.values),
             tags=tags_of(front.values),

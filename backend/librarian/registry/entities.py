@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import logging
 import re
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -193,9 +194,7 @@ class RegistryFiles:
     def __init__(self, catalog: Catalog, root: Path) -> None:
         self._catalog = catalog
         self._paths = Paths(root)
-        self._lock = threading.Lock()
-        self._seen: dict[str, tuple[tuple[int, int], tuple[Entity, ...]]] = {}  # name → (size and mtime, entities)
-        self._entities: tuple[Entity, ...] = ()
+        self._known: tuple[list[tuple[Entity, ...]], tuple[Entity, ...]] = ([], ())  # of each file, and merged
 
     def entities(self) -> tuple[Entity, ...]:
         """Every entity of the library as its files are now, duplicates merged; the tuple stays the same while they do.
@@ -204,18 +203,12 @@ class RegistryFiles:
         """
         with self._catalog.read() as reader:
             names = sorted(set(_candidates(reader)))
-        with self._lock:
-            before, self._seen = self._seen, {}
-            for name in names:
-                path, status = self._paths.stat(name)
-                if status is not None:
-                    version, known = (status.st_size, status.st_mtime_ns), before.get(name)
-                    same = known is not None and known[0] == version
-                    self._seen[name] = known if known and same else (version, _read(Path(path), name, status.st_size))
-            found = [entities for _, entities in self._seen.values() if entities]
-            if found != [entities for _, entities in before.values() if entities]:
-                self._entities = merged(entity for entities in found for entity in entities)
-            return self._entities
+        files = [(name, *self._paths.stat(name)) for name in names]
+        read = (_read(path, name, now.st_size, now.st_mtime_ns) for name, path, now in files if now is not None)
+        found = [entities for entities in read if entities]
+        if found != self._known[0]:
+            self._known = (found, merged(chain.from_iterable(found)))
+        return self._known[1]
 
 
 def _candidates(reader: CatalogReader) -> Iterator[str]:
@@ -227,14 +220,15 @@ def _candidates(reader: CatalogReader) -> Iterator[str]:
             yield from (stored.document.file_path, *stored.also_in)
 
 
-def _read(path: Path, name: str, size: int) -> tuple[Entity, ...]:
+@lru_cache(maxsize=10_000)
+def _read(path: str, name: str, size: int, mtime_ns: int) -> tuple[Entity, ...]:
     base = name.rsplit("/", 1)[-1].lower()
     promises = base in _NAMES or base.endswith((".registry.json", ".server.json", ".agent-card.json"))
     if size > (MOST_BYTES if promises else MOST_BYTES_UNNAMED):
         return ()
     try:
         # NaN and infinities become null and lone surrogates U+FFFD, so that the answer is valid JSON.
-        written = json.dumps(json.loads(path.read_bytes(), parse_constant=lambda _: None), ensure_ascii=False)
+        written = json.dumps(json.loads(Path(path).read_bytes(), parse_constant=lambda _: None), ensure_ascii=False)
         found = entities_of(
             json.loads(written.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")), name
         )

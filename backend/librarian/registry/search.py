@@ -26,6 +26,9 @@ MOST_LEXICAL_BOOST = 12.5  #: 5 + 3 + 2 + 1.5 + 1: one keyword everywhere
 LEAST_CANDIDATES = 50
 BATCH = 32  #: texts embedded between two looks at the deadline
 _KEYWORD = re.compile(r"\w{3,}")
+_SCORE = (
+    "Score for '%s' (type=%s): vector=%.4f, normalized_vector=%.4f, text_boost=%.1f, boost_contrib=%.4f, final=%.4f"
+)
 
 
 def keywords(query: str) -> tuple[str, ...]:
@@ -112,7 +115,9 @@ class Registry:
             if entity.enabled and (boost or named or index in near):
                 score = score_of(known[index], boost)
                 relevance = min(max(score, 0.0), 1.0)
-                _log_score(entity, known[index], boost, relevance)
+                cosine = known[index]
+                semantic, added = (0.0, score) if cosine is None else ((cosine + 1) / 2, BOOST_SHARE * boost)
+                logger.debug(_SCORE, entity.name, entity.kind, cosine or 0.0, semantic, boost, added, relevance)
                 scored.append((not named, -relevance, -score, entity.path, entity))
         scored.sort(key=lambda item: item[:4])
         servers = [(entity, -negative) for _, negative, _, _, entity in scored if entity.kind == "mcp_server"]
@@ -167,20 +172,6 @@ class Registry:
             found |= new
         none = np.zeros((0, embedder.spec.dimension), np.float32)
         return [np.stack([found[window.hash] for window in own]) if own else none for own in windows]
-
-
-def _log_score(entity: Entity, cosine: float | None, boost: float, relevance: float) -> None:
-    logger.debug(
-        "Score for '%s' (type=%s): vector=%.4f, normalized_vector=%.4f, text_boost=%.1f, boost_contrib=%.4f, "
-        "final=%.4f",
-        entity.name,
-        entity.kind,
-        cosine or 0.0,
-        0.0 if cosine is None else (cosine + 1) / 2,
-        boost,
-        boost / MOST_LEXICAL_BOOST if cosine is None else BOOST_SHARE * boost,
-        relevance,
-    )
 
 
 def _server(entity: Entity, score: float, words: Sequence[str]) -> ServerItem:

@@ -124,15 +124,10 @@ def test_traps_end_and_closed_pages_are_not_asked_for(crawled: Crawled) -> None:
 
 
 def test_duplicates_are_kept_once(crawled: Crawled) -> None:
-    assert crawled.report.duplicates == 3  # a redirect, a canonical address, a copy
+    assert crawled.report.duplicates == 3  # a redirect, a printed page, a copy
     assert "gadgets/printed.md" not in crawled.files()
     assert "gadgets/copy.md" not in crawled.files()
     assert crawled.asked["/docs/guides/page-7.html"] == 1  # with and without tracking parameters
-
-
-def test_a_page_that_offers_markdown_is_taken_as_that(crawled: Crawled) -> None:
-    assert "as its authors wrote it" in crawled.text("offered.md")
-    assert "layout" not in crawled.text("offered.md")
 
 
 def test_progress_counts_pages_bytes_and_errors(crawled: Crawled) -> None:

@@ -277,7 +277,7 @@ def markdown(body: str) -> str:
         ("<table><tr><th># of keys</th><th>b</th></tr></table>", "| # of keys | b |\n| --- | --- |"),
         ("<p><code>a`b</code></p>", "`` a`b ``"),
         ("<blockquote><p>said</p></blockquote>", "> said"),
-        ("<dl><dt>term</dt><dd>meaning</dd></dl>", "**term**\nmeaning"),
+        ("<dl><dt>term</dt><dd>meaning</dd></dl>", "term\n\nmeaning"),
         ("<table><tr><td>1</td><td>2</td></tr></table>", "| 1 | 2 |\n| --- | --- |"),
         (
             "<table><tr><th>a</th><th>b</th></tr><tr><td colspan='2'><pre>x\ny</pre></td></tr></table>",
@@ -287,20 +287,17 @@ def markdown(body: str) -> str:
             "<table class='highlighttable'><tr><td class='linenos'><pre>1</pre></td><td><pre>x</pre></td></tr></table>",
             "```\nx\n```",
         ),
-        ("<div class='admonition'><p class='admonition-title'>Note</p><p>x</p></div>", "**Note**\nx"),
-        ("<dl><dt>a</dt><dt>b</dt><dd><pre>x</pre></dd></dl>", "**a**\n**b**\n\n```\nx\n```"),
-        ("<p>x</p><details><summary>More</summary><ul><li>y</li></ul></details>", "x\n\n**More**\n\n- y"),
-        ("<dl><dt>alone</dt></dl>", "**alone**"),
+        ("<div class='admonition'><p class='admonition-title'>Note</p><p>x</p></div>", "Note\n\nx"),
+        ("<dl><dt>a</dt><dt>b</dt><dd><pre>x</pre></dd></dl>", "a\n\nb\n\n```\nx\n```"),
+        ("<p>x</p><details><summary>More</summary><ul><li>y</li></ul></details>", "x\n\nMore\n\n- y"),
+        ("<dl><dt>alone</dt></dl>", "alone"),
         ("<dl><dt><pre>open(x)</pre></dt><dd>Opens.</dd></dl>", "```\nopen(x)\n```\n\nOpens."),
         (
             "<dl><dt><pre>enum Way\n  Up\n  Down</pre></dt><dd>Where to.</dd></dl>",
             "```\nenum Way\n  Up\n  Down\n```\n\nWhere to.",
         ),
         ("<summary><h4>Use</h4><p>So:</p><ul><li>a</li><li>b</li></ul></summary>", "#### Use\n\nSo:\n\n- a\n- b"),
-        (
-            "<p>see <img alt='images/a_b.svg' src='a_b.svg'><img alt='A plan' src='b.png'></p>",
-            "see ![A plan](/a/b.png)",
-        ),
+        ("<p>see <img alt='images/a_b.svg' src='a_b.svg'><img alt='A plan' src='b.png'></p>", "see A plan"),
         ("<nav>menu</nav><script>x</script><p hidden>y</p><button>Copy</button><p>z</p>", "z"),
         ("<h2>Learn C#<a class='anchor' href='/a#c'>#</a></h2>", "## Learn C#"),
         ("<h2><a class='doc-anchor' href='#use'>§</a>Use §5</h2>", "## Use §5"),
@@ -310,12 +307,12 @@ def markdown(body: str) -> str:
         (
             "<div class='admonitionblock warning'><table><tr><td class='icon'><i class='fa' title='Warning'></i></td>"
             "<td class='content'><p>Close it:</p><pre>close()</pre><p>Then go.</p></td></tr></table></div>",
-            "**Warning**\nClose it:\n\n```\nclose()\n```\n\nThen go.",
+            "Warning\n\nClose it:\n\n```\nclose()\n```\n\nThen go.",
         ),
         (
             "<div class='note'><table><tr><td rowspan='2'><img alt='[Note]' src='n.png'></td><th>Note</th></tr>"
             "<tr><td><p>One.</p><ul><li>x</li></ul></td></tr></table></div>",
-            "**Note**\nOne.\n\n- x",
+            "Note\n\nOne.\n\n- x",
         ),
         ("<table><tr><td><p>Open:</p><pre>open()</pre></td><td>x</td></tr></table>", "Open:\n\n```\nopen()\n```\n\nx"),
         (
@@ -336,9 +333,6 @@ def test_html_is_written_as_markdown(body: str, expected: str) -> None:
     [
         ("<pre class='sourceCode python'><code class='sourceCode python'>x</code></pre>", "python"),
         ("<div class='highlight highlight-source-shell'><pre>x</pre></div>", "shell"),
-        ("<pre class='rust rust-example-rendered'><code>x</code></pre>", "rust"),
-        ("<pre class='r'><code>x</code></pre>", "r"),
-        ("<pre><code class='makeup elixir'>x</code></pre>", "elixir"),
         ("<pre class='wide'><code class='hljs copyable'>x</code></pre>", ""),
     ],
 )
@@ -455,12 +449,12 @@ DOXYGEN = """<div class="fragment"><div class="line"><span class="lineno"> 1</sp
         ("<pre><code data-lang='go'><span class='ln'> 1</span>x := 1</code></pre>", "```go\nx := 1\n```"),
         (
             "<div class='alert'><div class='h4 alert-heading'>Take care</div><p>It bites.</p></div>",
-            "**Take care**\nIt bites.",
+            "Take care\n\nIt bites.",
         ),
-        (STARLIGHT, "```js\nlet a\n\n  b()\n```\n\n**Caution**\nTake care."),
-        ("<p>x <img alt='A plan' src='data:image/gif;base64,AA' data-src='b.png'></p>", "x ![A plan](/b.png)"),
+        (STARLIGHT, "```js\nlet a\n\n  b()\n```\n\nCaution\n\nTake care."),
+        ("<p>x <img alt='A plan' src='data:image/gif;base64,AA' data-src='b.png'></p>", "x A plan"),
         (DOXYGEN, "```\nBox b;\nb.open();\n```"),
-        ('<div class="tip"><p class="custom-block-title">TIP</p><p>Read it.</p></div>', "**TIP**\nRead it."),
+        ('<div class="tip"><p class="custom-block-title">TIP</p><p>Read it.</p></div>', "TIP\n\nRead it."),
         (
             '<pre><code class="language-rust"><span class="boring">use a;\n</span>b();</code></pre>',
             "```rust\nb();\n```",

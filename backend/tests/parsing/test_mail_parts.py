@@ -340,3 +340,8 @@ def test_an_invitation_is_read_as_people_read_it(parse: Parse, lines: str) -> No
 def test_what_says_to_be_an_invitation_and_is_none_is_read_as_it_is(parse: Parse) -> None:
     doc = parse("Subject: x\nContent-Type: text/calendar\n\nWe meet in Rome.\n", NAME)
     assert doc.text.rstrip().endswith("We meet in Rome.")
+
+
+@pytest.mark.parametrize("charset", ["base64", "rot13", "hex"])
+def test_a_codec_that_encodes_no_text_is_no_character_set(charset: str) -> None:
+    assert decoded_by("Grüße".encode(), charset)[0] == "Grüße"

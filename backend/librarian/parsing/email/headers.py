@@ -109,12 +109,16 @@ class Headers:
         values = self.raw(name)
         return readable(values[0]) if values else ""
 
-    def addresses(self, name: str) -> tuple[str, ...]:
-        """`Name <address>` or the bare address, in order."""
+    def people(self, name: str) -> list[tuple[str, str]]:
+        """(name, address) of each, in order; of a bare address, and of a bare name, the other is empty."""
         unfolded = [_VEILED.sub(r"\1@\2", _SPACES.sub(" ", value).strip()) for value in self.raw(name)]
         people = [(readable(words), readable(address)) for value in unfolded for words, address in _addressed(value)]
-        found = [_person("" if words == address else words, address) if address else words for words, address in people]
-        return tuple(filter(None, found)) or tuple(filter(None, [self.text(name)]))
+        found = [("" if words == address else words, address) for words, address in people if words or address]
+        return found or [(text, "") for text in [self.text(name)] if text]
+
+    def addresses(self, name: str) -> tuple[str, ...]:
+        """`Name <address>`, or the bare address, in order."""
+        return tuple(_person(*one) for one in self.people(name))
 
     def ids(self, name: str) -> tuple[str, ...]:
         """Message-IDs without their brackets, in order, each once."""
@@ -166,6 +170,7 @@ def decoded_by(data: bytes, charset: str) -> tuple[str, str, float]:
     """(text, encoding, confidence): by the declared character set, or by the bytes where it is missing or wrong."""
     charset = _LABELS.get(charset.lower(), charset)
     try:
+        b"".decode(charset)  # base64 is no encoding of text
         codec = "" if charset in _UNDECLARED else codecs.lookup(charset).name
     except (LookupError, ValueError):
         codec = ""
@@ -242,7 +247,10 @@ def email_of(headers: Headers, sender: str, attachments: tuple[Attachment, ...],
     message_id = next(iter(headers.ids("message-id")), "")
     if not references and not in_reply_to and (conversation := _conversation(headers.text("thread-index"))):
         in_reply_to = (conversation,)
-    date = _date(headers)
+    # Where the Date header is missing or nonsense, when the mail was last received.
+    received = [value.rsplit(";", 1)[-1] for value in headers.raw("received")[:1]]
+    dates = (*headers.raw("date"), *headers.raw("resent-date"), *received)
+    date = next(filter(None, (moment_of(value[:_LONGEST_DATE]) for value in dates)), None)
     thread = next(iter((*references, *in_reply_to)), message_id)
     if not thread:
         identity_text = topic_of(subject) or f"{sender} {date} {own}"
@@ -275,14 +283,6 @@ def _conversation(thread_index: str) -> str:
     return f"{data[:_THREAD_INDEX_ROOT].hex()}@thread-index" if len(data) >= _THREAD_INDEX_ROOT else ""
 
 
-def _date(headers: Headers) -> str | None:
-    """The Date header; where it is missing or nonsense, when the mail was last received."""
-    received = [value.rsplit(";", 1)[-1] for value in headers.raw("received")[:1]]
-    values = (*headers.raw("date"), *headers.raw("resent-date"), *received)
-    return next((moment for value in values if (moment := moment_of(value[:_LONGEST_DATE])) is not None), None)
-
-
-_PERSON = re.compile(r"(?P<name>.*\S)\s*<(?P<address>[^<>]+)>")
 #: "'Ann Lee' via Dev": Google Groups, Mailman's from_is_list, groups.io, B4.
 _VIA = re.compile(r"['\"]?(?P<name>.*?\S)['\"]?\s+via\s+\S", re.I)
 #: The writer's address inside the list's: of lists of the IETF, and of groups.io.
@@ -291,19 +291,17 @@ _INSIDE = re.compile(r"([^\s=@]+)=(?:40([\w.-]+)@dmarc\.ietf\.org|([\w.-]+\.\w+)
 
 def writer_of(headers: Headers) -> str:
     """`Name <address>` of the writer: From, or the person behind a list that stands there in their place."""
-    shown = next(iter(headers.addresses("from") or headers.addresses("sender")), "")
-    name, address = _split(shown)
-    via = _VIA.match(name)
+    name, address = next(iter(headers.people("from") or headers.people("sender")), ("", ""))
+    shown, via = _person(name, address), _VIA.match(name)
     if inside := _INSIDE.fullmatch(address):
         return _person(via["name"] if via else name, f"{inside[1]}@{inside[2] or inside[3]}")
     if via is None:
         return shown
-    originals = [*headers.addresses("x-original-from"), *headers.addresses("x-original-sender")]
-    listed = [*headers.addresses("to"), *headers.addresses("cc")]
-    is_list = headers.raw("list-id") or headers.raw("list-post") or any(address in one for one in listed)
-    people = [_split(one) for one in originals]
+    people = headers.people("x-original-from") + headers.people("x-original-sender")
+    listed = [one for _, one in headers.people("to") + headers.people("cc")]
+    is_list = headers.raw("list-id") or headers.raw("list-post") or address in listed
     if not people and is_list:  # where a mail has no name, lists take what stands before the `@`
-        others = [_split(one) for one in (*headers.addresses("reply-to"), *headers.addresses("cc"))]
+        others = headers.people("reply-to") + headers.people("cc")
         people = [one for one in others if (one[0] or one[1].partition("@")[0]).casefold() == via["name"].casefold()]
     if not people or people[0][1].casefold() == address.casefold():
         return shown
@@ -311,11 +309,4 @@ def writer_of(headers: Headers) -> str:
 
 
 def _person(name: str, address: str) -> str:
-    """`Name <address>`, or the bare address."""
-    return f"{name} <{address}>" if name else address
-
-
-def _split(person: str) -> tuple[str, str]:
-    """(name, address) of `Name <address>`; the name of a bare address is empty."""
-    found = _PERSON.fullmatch(person)
-    return (found["name"], found["address"]) if found else ("", person)
+    return f"{name} <{address}>" if name and address else name or address

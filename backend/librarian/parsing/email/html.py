@@ -20,12 +20,9 @@ _CONTROLS = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f]")
 
 
 def html_to_text(markup: str) -> str:
-    """The visible words of `markup`. Never raises: what can't be parsed is returned without its tags."""
-    root = html_tree(_CONTROLS.sub(" ", markup))
-    if root is None:
-        return _SPACES.sub(" ", re.sub(r"<[^>]{0,2000}>", " ", markup)).strip()
+    """The visible words of `markup`."""
     lines = _Lines()
-    _MailPage(lines).write(root)
+    _MailPage(lines).write(html_tree(_CONTROLS.sub(" ", markup)))
     return lines.text
 
 

@@ -171,12 +171,14 @@ def quoted_blocks(document: Document) -> Iterator[Document]:
     text, blocks = document.text, document.blocks
     starts = [block.start for block in blocks]
     ends = [block.end for block in blocks]
-    for span in document.excluded:
+    following = [*(span.start for span in document.excluded[1:]), len(text)]
+    for span, below in zip(document.excluded, following, strict=False):
         if span.reason not in (QUOTE, INLINE_QUOTE):
             continue
+        is_answered = span.reason == QUOTE and any(map(str.isalnum, text[span.end : below]))
         for start, end in _runs(text, span):
             short = len(_WORD.findall(text, start, end)) < _SHORTEST
-            if short and (span.reason == INLINE_QUOTE or not _is_answered(document, span)):
+            if short and not is_answered:
                 continue
             # Whole lines without the breaks beside the block: what is shorter than a line would stay in a passage.
             rest = (Excluded(0, start - 1, "elsewhere"), Excluded(end + 1, len(text), "elsewhere"))
@@ -192,12 +194,6 @@ def not_indexed(document: Document) -> list[Excluded]:
         for span in document.excluded
         if span.reason != INLINE_QUOTE or len(_WORD.findall(text, span.start, span.end)) >= _SHORTEST
     ]
-
-
-def _is_answered(document: Document, span: Excluded) -> bool:
-    """Whether words of the mail's own follow a quoted span."""
-    below = next((one.start for one in document.excluded if one.start >= span.end), len(document.text))
-    return any(map(str.isalnum, document.text[span.end : below]))
 
 
 def _runs(text: str, span: Excluded) -> Iterator[tuple[int, int]]:

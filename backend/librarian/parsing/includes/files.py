@@ -131,17 +131,17 @@ class IncludeReader:
 
     def _opened(self, path: str) -> int | None:
         """A handle of the regular file at `path`, None where there is none that may be read."""
-        for place in dict.fromkeys((path, os.path.realpath(path))):
-            root = self._root_of(place)
-            if root is None:
-                continue
-            try:
-                handle = open_below(os.path.realpath(root), os.path.relpath(place, root))
-            except OSError:
-                continue
-            if stat.S_ISREG(os.fstat(handle).st_mode):
-                return handle
-            os.close(handle)
+        place = os.path.realpath(path)
+        root = self._root_of(place)
+        if root is None or self._root_of(path) is None:
+            return None
+        try:
+            handle = open_below(os.path.realpath(root), os.path.relpath(place, root))
+        except OSError:
+            return None
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            return handle
+        os.close(handle)
         return None
 
     def _root_of(self, path: str) -> str | None:

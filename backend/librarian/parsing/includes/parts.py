@@ -50,27 +50,20 @@ def marker_of(line: str) -> tuple[str, bool] | None:
 
 
 def marked(lines: Sequence[str], spec: str) -> list[str]:
-    """Lines between the marks of a name, other marks not; as Asciidoctor also of several: `a;b`, `!a`, `*`, `**`."""
-    names = [one.strip() for one in re.split("[;,]", spec) if one.strip()]
-    wanted = {name.removeprefix("!"): not name.startswith("!") for name in names}
-    outside = wanted.pop("**", True not in wanted.values())  # whether lines outside all parts are taken
-    unnamed = wanted.pop("*", None)
+    """Lines between the marks of a name, or of one of several (`a;b`), without the marks in them."""
+    wanted = {one.strip() for one in re.split("[;,]", spec)}
     found: list[str] = []
-    seen: set[str] = set()
-    inside: list[tuple[str, bool]] = []
+    inside: set[str] = set()
     for line in lines:
-        marker = marker_of(line)
-        if marker is None:
-            if inside[-1][1] if inside else outside:
-                found.append(line)
-        elif marker[1]:
-            inside = [one for one in inside if one[0] != marker[0]]
-        elif (choice := wanted.get(marker[0], unnamed)) is not None:
-            inside.append((marker[0], choice))
-            seen.add(marker[0])
-    missing = sorted(name for name, taken in wanted.items() if taken and name not in seen)
-    if missing and not found:
-        raise NotIncluded(f"Included part not found, part {', '.join(missing)}")
+        name, is_end = marker_of(line) or ("", False)
+        if is_end:
+            inside.discard(name)
+        elif name:
+            inside.add(name)
+        elif not wanted.isdisjoint(inside):
+            found.append(line)
+    if not found:
+        raise NotIncluded(f"Included part not found, part {spec}")
     return found
 
 
@@ -94,9 +87,7 @@ def by_options(lines: Sequence[str], options: Mapping[str, str]) -> list[str]:
     if "dedent" in options:
         width = _number(options["dedent"].strip() or None)
         found = textwrap.dedent("\n".join(found)).split("\n") if width is None else [line[width:] for line in found]
-    added = (options.get(name) for name in ("prepend", "append"))
-    before, after = ([line] if line is not None else [] for line in added)
-    return before + found + after
+    return found
 
 
 def _line_with(lines: Sequence[str], options: Mapping[str, str], option: str) -> int:
