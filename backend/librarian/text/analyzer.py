@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import TypeVar
@@ -31,7 +31,7 @@ from .scripts import (
     without_invisible,
 )
 from .stop_words import LANGUAGES, stop_words
-from .tokens import ASCII_COMPOUND, COMPOUND, LONGEST, Part, dissect, has_inner_capital, is_version, signs
+from .tokens import ASCII_COMPOUND, COMPOUND, Part, dissect, has_inner_capital, is_version, signs
 
 _FORMAT = 10  #: raised when the rules change so that the same text gives other tokens
 _PIECE = re.compile(r"\S+")
@@ -154,7 +154,7 @@ class StandardAnalyzer:
         """
         language = language or "en"
         entries = self._entries.get(language) or self._entries.setdefault(
-            language, _Memory(self._entry_maker(language), self._remembered)
+            language, _Memory(partial(self._entry_of, language=language), self._remembered)
         )
         found = list(map(entries.__getitem__, text.split()))
         names = chain.from_iterable([names for _, names in found if names])
@@ -238,43 +238,20 @@ class StandardAnalyzer:
         work = partial(self._dissected, language=language, keep_stop_words=keep_stop_words)
         return self._placed.get(key) or self._placed.setdefault(key, _Memory(work, self._remembered // 2))
 
-    def _entry_maker(self, language: str) -> Callable[[str], _Entry]:
-        """What makes entries of pieces. They often differ in punctuation and links alone, so it remembers compounds."""
-        words = self._words_of(language, keep_stop_words=False)
-
-        def of_compound(raw: str) -> _Entry:
-            out: list[_Found] = []
-            _in_ascii(raw, 0, words, out)
-            return " ".join([item[0] for item in out]), tuple([item[0] for item in out if item[3]])
-
-        compounds = _Memory(of_compound, self._remembered)
-
-        def of_piece(piece: str) -> _Entry:
-            plain = _PLAIN.fullmatch(piece)
-            if plain and not has_inner_capital(plain.group(1)):
-                return words[plain.group(1).lower()], ()
-            if not piece.isascii():
-                out = self._dissected(piece, language)
-                return " ".join([item[0] for item in out]), _with_shorter([item[0] for item in out if item[3]])
-            found = [compounds[raw] for raw in ASCII_COMPOUND.findall(piece)]
-            if not found and len(piece) > 1:
-                operators = tuple([sign for sign, _, _ in signs(piece)])
-                return " ".join(operators), operators
-            names = [name for _, some in found for name in some]
-            return " ".join([tokens for tokens, _ in found if tokens]), _with_shorter(names)
-
-        return of_piece
+    def _entry_of(self, piece: str, language: str) -> _Entry:
+        found = self._dissected(piece, language)
+        return " ".join([item[0] for item in found]), _with_shorter([item[0] for item in found if item[3]])
 
     def _dissected(self, piece: str, language: str, keep_stop_words: bool = False) -> list[_Found]:
-        out: list[_Found] = []
         words = self._words.get((language, keep_stop_words)) or self._words_of(language, keep_stop_words)
         plain = _PLAIN.fullmatch(piece)
         if plain and not has_inner_capital(plain.group(1)):
             token = words[plain.group(1).lower()]
-            return [(token, plain.start(1), plain.end(1), False)] if token else out
+            return [(token, plain.start(1), plain.end(1), False)] if token else []
+        out: list[_Found] = []
         if piece.isascii():
             for match in ASCII_COMPOUND.finditer(piece):
-                _in_ascii(match.group(), match.start(), words, out)
+                _add(out, dissect(match.group(), match.start()), words)
             return out or [(*sign, True) for sign in signs(piece)]
         if has_invisible(piece):  # only visible characters count
             seen, places = without_invisible(piece)
@@ -284,19 +261,23 @@ class StandardAnalyzer:
         out = [(*sign, True) for sign in signs(piece)]
         for match in COMPOUND.finditer(piece):
             for part in dissect(match.group(), match.start()):
-                text, start, end, is_plain, identifier = part
-                if has_spaceless(piece[start:end]):
-                    if is_plain or text.isalnum():
-                        _mixed(piece, part, words, out)
-                    elif identifier:
-                        out.append((text, start, end, True))
-                elif not is_plain:
-                    out.append((text, start, end, identifier))
-                elif (token := words[text]) and not (out and out[-1][:2] == (token, start)):
-                    out.append((token, start, end, False))
+                text, start, end, is_plain, _ = part
+                if not has_spaceless(piece[start:end]):
+                    count = len(out)
+                    _add(out, [part], words)
                     # Snowball tells a suffix by its accents: who types none would ask for another stem.
-                    if not text.isascii() and (bare := words[fold_accents(text)]) not in ("", token):
+                    bare = words[fold_accents(text)] if is_plain and not text.isascii() and len(out) > count else ""
+                    if bare and bare != out[-1][0]:
                         out.append((bare, start, end, False))
+                elif part.identifier and not is_plain and not text.isalnum():
+                    out.append((text, start, end, True))
+                elif is_plain or text.isalnum():  # possibly beside other scripts ("Kubernetesの設定")
+                    for spaceless, first, last in split_scripts(piece[start:end]):
+                        raw, place = piece[start + first : start + last], start + first
+                        if spaceless:
+                            out.extend((gram, place + a, place + b, False) for gram, a, b in bigrams(raw))
+                        else:
+                            _add(out, dissect(raw, place), words)
         return out
 
     def _stemmer(self, language: str) -> Stemmer.Stemmer | None:
@@ -315,32 +296,13 @@ class StandardAnalyzer:
         return self._words.setdefault((language, keep_stop_words), _Memory(token, self._remembered))
 
 
-def _in_ascii(raw: str, place: int, words: _Memory[str], out: list[_Found]) -> None:
-    """The tokens of a compound in ASCII that stands at `place`."""
-    if raw.isalpha() and not has_inner_capital(raw):
-        if len(raw) <= LONGEST and (token := words[raw.lower()]):
-            out.append((token, place, place + len(raw), False))
-        return
-    for text, start, end, is_plain, identifier in dissect(raw, place):
+def _add(out: list[_Found], parts: Iterable[Part], words: _Memory[str]) -> None:
+    """Add the tokens of a compound's parts."""
+    for text, start, end, is_plain, identifier in parts:
         if not is_plain:
             out.append((text, start, end, identifier))
         elif (token := words[text]) and not (out and out[-1][:2] == (token, start)):
             out.append((token, start, end, False))
-
-
-def _mixed(piece: str, part: Part, words: _Memory[str], out: list[_Found]) -> None:
-    """A run that holds a script without spaces, possibly beside others ("Kubernetesの設定")."""
-    raw = piece[part.start : part.end]
-    for spaceless, start, end in split_scripts(raw):
-        place = part.start + start
-        if spaceless:
-            out.extend((gram, place + a, place + b, False) for gram, a, b in bigrams(raw[start:end]))
-            continue
-        for inner in dissect(raw[start:end], place):
-            if not inner.plain:
-                out.append((inner.text, inner.start, inner.end, inner.identifier))
-            elif (token := words[inner.text]) and not (out and out[-1][:2] == (token, inner.start)):
-                out.append((token, inner.start, inner.end, False))
 
 
 def _with_shorter(names: list[str]) -> tuple[str, ...]:

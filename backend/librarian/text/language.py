@@ -36,13 +36,21 @@ _SCRIPTS = {
     "MALAYALAM": "ml", "SINHALA": "si", "LAO": "lo", "MYANMAR": "my", "GEORGIAN": "ka", "ETHIOPIC": "am",
     "KHMER": "km",
 }  # fmt: skip
-#: Letters that one of two languages with the same script has alone. A page may name another language in its letters.
-_UKRAINIAN, _RUSSIAN = re.compile("[іїєґ]"), re.compile("[ыэъё]")
-_SERBIAN, _NO_MACEDONIAN, _MACEDONIAN = re.compile("[јљњђћџѓќѕ]"), re.compile("[ђћ]"), re.compile("[ѓќѕ]")
-#: Letters with which Belarusian writes what others write with the second.
-_BELARUSIAN, _NOT_BELARUSIAN = re.compile("ў"), re.compile("[ищ]")
-_PERSIAN, _ARABIC = re.compile("[پچژگکی]"), re.compile("[ةكيىأإؤئ]")
-_DEVANAGARI = re.compile("[\u0900-\u0963\u0971-\u097f]+")
+#: Language of a script → others with it, each with letters that it has and letters that it lacks; in this order. A page
+#: may name another language in its letters.
+_LETTERS = {
+    language: [(other, re.compile(own), re.compile(lacked)) for other, own, lacked in others]
+    for language, others in {
+        "ru": [
+            ("mk", "[ѓќѕ]", "[ђћыэъё]"),
+            ("sr", "[јљњђћџѓќѕ]", "[ыэъё]"),
+            ("be", "ў", "[ищ]"),
+            ("uk", "[іїєґ]", "[ыэъё]"),
+        ],
+        "ar": [("fa", "[پچژگکی]", "[ةكيىأإؤئ]")],
+    }.items()
+}
+_WORDS_WITH_SIGNS = re.compile(r"(?:[^\W\d_]|[\u0900-\u0963\u0971-\u097f])+")
 #: Small words that one of the languages with this script has alone; of equally many the first is meant.
 _OF_DEVANAGARI = {
     language: frozenset(words.split())
@@ -137,38 +145,17 @@ def _by_script(sample: str) -> str:
     language, most = max(counts.items(), key=lambda item: item[1], default=("", 0))
     if most <= 0.4 * letters:
         return ""
-    if language == "ar" and _more(_PERSIAN, _ARABIC, sample):
-        return "fa"
-    if language == "hi":
-        return _in_devanagari(sample)
-    return _in_cyrillic(sample) if language == "ru" else language
-
-
-def _in_devanagari(sample: str) -> str:
-    """By small words that the others lack. Hindi where unsure."""
-    counts = Counter(_DEVANAGARI.findall(sample))
-    return max(_OF_DEVANAGARI, key=lambda language: sum(counts[word] for word in _OF_DEVANAGARI[language]))
-
-
-def _in_cyrillic(sample: str) -> str:
-    """By letters that others lack; Bulgarian, which has none of its own, by its stop words. Russian where unsure."""
-    if _more(_SERBIAN, _RUSSIAN, sample):
-        return "mk" if _more(_MACEDONIAN, _NO_MACEDONIAN, sample) else "sr"
-    if _more(_BELARUSIAN, _NOT_BELARUSIAN, sample):
-        return "be"
-    if _more(_UKRAINIAN, _RUSSIAN, sample):
-        return "uk"
-    counts = Counter(_WORD.findall(sample))
-    bulgarian, russian = (sum(counts[word] for word in words) for words in _bulgarian_or_russian())
-    return "bg" if bulgarian > russian else "ru"
+    for other, own, lacked in _LETTERS.get(language, ()):  # by letters that one of two alone has
+        if len(own.findall(sample)) > len(lacked.findall(sample)):
+            return other
+    words = Counter(_WORDS_WITH_SIGNS.findall(sample))
+    return max(_own_words(language), key=lambda one: sum(words[word] for word in _own_words(language)[one]))
 
 
 @cache
-def _bulgarian_or_russian() -> tuple[frozenset[str], frozenset[str]]:
-    """Stop words of each that the other lacks."""
-    bulgarian, russian = raw_stop_words("bg"), raw_stop_words("ru")
-    return bulgarian - russian, russian - bulgarian
-
-
-def _more(some: re.Pattern[str], others: re.Pattern[str], sample: str) -> bool:
-    return len(some.findall(sample)) > len(others.findall(sample))
+def _own_words(language: str) -> Mapping[str, frozenset[str]]:
+    """Of languages whose script is that of a given one, which is named first, words that the others lack."""
+    if language == "ru":  # Bulgarian has no letters of its own
+        russian, bulgarian = raw_stop_words("ru"), raw_stop_words("bg")
+        return {"ru": russian - bulgarian, "bg": bulgarian - russian}
+    return _OF_DEVANAGARI if language == "hi" else {language: frozenset()}

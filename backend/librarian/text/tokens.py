@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from importlib.resources import files
+from itertools import pairwise
 from typing import NamedTuple
 
 from .scripts import MARKS, fold_accents, normal
@@ -30,13 +31,8 @@ def _compound(letter: str) -> re.Pattern[str]:
 #: and behind (`++`, `#`).
 COMPOUND = _compound(f"[\\w{MARKS}]")
 ASCII_COMPOUND = _compound("[A-Za-z0-9_]")  #: the same for a text in ASCII, twice as quick
-#: What holds parts together, loosest first: the characters that tell of it, and the pattern that parts them.
-_LEVELS = (
-    ("/\\@", re.compile(r"://|[/\\@]")),
-    (":", re.compile("::?")),
-    (".", re.compile(r"\.")),
-    ("-_", re.compile(r"[-_]+")),
-)
+#: What holds parts together, loosest first.
+_LEVELS = tuple(map(re.compile, (r"://|[/\\@]", "::?", r"\.", "[-_]+")))
 #: Operators of programs: signs between blanks, quotes or brackets; and what only looks like one, such as rules, marks
 #: of headings and borders of tables.
 _OPERATOR = re.compile(r"(?<![^\s`'\"(\[{,;“‘])[?=|><!&+*:.~^%$@#/\\-]{2,5}(?![^\s`'\")\]},;”’])")
@@ -75,11 +71,6 @@ class Part(NamedTuple):
     identifier: bool = False
 
 
-def whole_form(raw: str) -> str:
-    """How a whole identifier is written in the index: lower case, accents folded, slashes and the like kept."""
-    return fold_accents(normal(raw))
-
-
 def signs(piece: str) -> list[tuple[str, int, int]]:
     """Operators and emoji of a piece with their places; a mark that ends a sentence may stand behind an operator.
 
@@ -98,10 +89,6 @@ def signs(piece: str) -> list[tuple[str, int, int]]:
 def is_letters(raw: str) -> bool:
     """Letters only, where combining marks count as part of their letter."""
     return raw.isalpha() or (not raw.isascii() and _ANY_MARK.sub("", raw).isalpha())
-
-
-def _is_prose(words: list[str]) -> bool:
-    return not (_PROSE.isdisjoint(words) and stop_words("en").isdisjoint(words))
 
 
 def looks_like_identifier(raw: str, *, or_prose: bool = False) -> bool:
@@ -131,9 +118,10 @@ def looks_like_identifier(raw: str, *, or_prose: bool = False) -> bool:
         return False
     if "." in raw or ":" in raw or "@" in raw or "\\" in raw:
         return True
-    if has_inner_capital(raw) or any(_is_mixed(word) for word in _WORD.findall(raw)):
+    mixed = (word for word in words if not word.isalpha() and not _QUANTITY.fullmatch(word))
+    if has_inner_capital(raw) or any(map(_has_letters_and_digits, mixed)):
         return True
-    return or_prose or not _is_prose(words)
+    return or_prose or (_PROSE.isdisjoint(words) and stop_words("en").isdisjoint(words))
 
 
 def is_named(piece: str, start: int, end: int) -> bool:
@@ -156,10 +144,6 @@ def is_named(piece: str, start: int, end: int) -> bool:
 def is_version(name: str) -> bool:
     """1.28, v1.28.3, 1.0.0-rc.1; not v1."""
     return _VERSION.fullmatch(name) is not None
-
-
-def _is_mixed(word: str) -> bool:
-    return not word.isalpha() and _has_letters_and_digits(word) and not _QUANTITY.fullmatch(word.lower())
 
 
 def _has_letters_and_digits(word: str) -> bool:
@@ -188,18 +172,10 @@ def dissect(raw: str, start: int) -> list[Part]:
 
 
 def _add(out: list[Part], seen: set[str], raw: str, start: int, *, plain: bool, identifier: bool = False) -> None:
-    text = raw.lower() if raw.isascii() else normal(raw) if plain else whole_form(raw)
+    text = raw.lower() if raw.isascii() else normal(raw) if plain else fold_accents(normal(raw))
     if text and text not in seen and len(text) <= LONGEST:
         seen.add(text)
         out.append(Part(text, start, start + len(raw), plain, identifier))
-
-
-def _strip(raw: str, start: int) -> tuple[str, int]:
-    """Underscores of Markdown emphasis off; a Python name like `__init__` keeps its own."""
-    if _DUNDER.match(raw):
-        return raw, start
-    left = len(raw) - len(raw.lstrip("_"))
-    return raw.strip("_"), start + left
 
 
 def _descend(raw: str, start: int, level: int, out: list[Part], seen: set[str]) -> None:
@@ -208,8 +184,9 @@ def _descend(raw: str, start: int, level: int, out: list[Part], seen: set[str]) 
             seen.add(raw)
             out.append(Part(raw, start, start + len(raw), True))
         return
-    if "_" in raw:
-        raw, start = _strip(raw, start)
+    if "_" in raw and not _DUNDER.match(raw):  # underscores of Markdown's emphasis, but not those of `__init__`
+        start += len(raw) - len(raw.lstrip("_"))
+        raw = raw.strip("_")
     if not raw:
         return
     if is_letters(raw) and not has_inner_capital(raw):
@@ -229,13 +206,10 @@ def _descend(raw: str, start: int, level: int, out: list[Part], seen: set[str]) 
         if len(head) > 1:
             _descend(head, start, level, out, seen)
         return
-    while level < len(_LEVELS):
-        signs, pattern = _LEVELS[level]
-        for sign in signs:
-            if sign in raw:
-                _split(raw, start, level, pattern, out, seen)
-                return
-        level += 1
+    for at, pattern in enumerate(_LEVELS[level:], level):
+        if pattern.search(raw):
+            _split(raw, start, at, pattern, out, seen)
+            return
     _single(raw, start, out, seen)
 
 
@@ -249,12 +223,8 @@ def _split(raw: str, start: int, level: int, pattern: re.Pattern[str], out: list
         fields = number.split(".")
         for count in range(min(len(fields) - 1, 4), 1, -1):
             _add(out, seen, ".".join(fields[:count]), shift, plain=False, identifier=True)
-    pieces: list[tuple[str, int]] = []
-    at = 0
-    for match in pattern.finditer(raw):
-        pieces.append((raw[at : match.start()], start + at))
-        at = match.end()
-    pieces.append((raw[at:], start + at))
+    cuts = [(0, 0), *[match.span() for match in pattern.finditer(raw)], (len(raw), len(raw))]
+    pieces = [(raw[first:last], start + first) for (_, first), (last, _) in pairwise(cuts)]
     if raw.count("-") == 1 and len(pieces) == 2 and 0 < len(pieces[0][0]) <= 2 and pieces[1][0].isalpha():
         joined = normal(pieces[0][0] + pieces[1][0])  # e-mail, re-use
         if joined.isalpha() and joined not in seen:
