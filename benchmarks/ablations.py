@@ -32,8 +32,8 @@ from librarian.search.candidates import Candidates
 from librarian.search.engine import SearchOptions
 from librarian.search.ranker import GIVEN, LinearRanker
 from librarian.search.router import QueryRouter
-from librarian.search.spelling import QueryNormalizer
-from librarian.search.word_forms import WordForms
+from librarian.search.spelling import QueryWords
+from librarian.search.word_forms import IndexedWords
 from librarian.settings import Settings
 from librarian.storage.embedding_cache import SqliteEmbeddingCache
 from librarian.storage.keyword_index import TantivyIndex
@@ -82,13 +82,13 @@ RULES: dict[str, Callable[[], AbstractContextManager[object]]] = {
     "all rules": nullcontext,
     "words said twice count once": lambda: _without_field("repeated"),
     "other languages' stems count in full": lambda: _without_field("other_stems"),
-    "a minus always excludes": lambda: patch.object(QueryNormalizer, "_without_flags", lambda _, text, *rest: text),
+    "a minus always excludes": lambda: patch.object(QueryWords, "take_flags", lambda _: None),
     "quotes always demand": lambda: patch.multiple(retrievers, QUOTING_SENTENCE=10**6, QUOTING_PARAGRAPH=10**6),
     "identifiers come first in all sentences": lambda: _required(True),
     "identifiers never come first": lambda: _required(False),
     "sentences weighed as other questions": lambda: patch.object(candidates, "SENTENCE", range(0)),
-    "misspelt words stay": lambda: patch.object(QueryNormalizer, "corrected", lambda _, query, *rest: (query.text, ())),
-    "no other forms of words": lambda: patch.object(WordForms, "of", lambda *rest, **given: {}),
+    "misspelt words stay": lambda: patch.object(QueryWords, "correct", lambda _: None),
+    "no other forms of words": lambda: patch.object(IndexedWords, "forms", lambda *rest: {}),
 }
 
 Row = dict[str, float]  #: choice → mean over the set's questions

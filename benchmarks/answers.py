@@ -82,13 +82,11 @@ def asked(parts: Dependencies, product: str, names: Sequence[str]) -> Iterator[l
         for one in questions(product):
             pool = engine.rank(Query(one.text, mode="hybrid"), reader).candidates
             seen = document_features(pool)
-            best = {
-                int(pool.chunks.doc_ids[row]): row for row in np.argsort(chunk_scores(pool), kind="stable").tolist()
-            }
-            chunks = reader.chunks([int(pool.chunks.chunk_ids[row]) for row in best.values()])
+            best = {int(pool.doc_ids[row]): row for row in np.argsort(chunk_scores(pool), kind="stable").tolist()}
+            chunks = reader.chunks([int(pool.chunk_ids[row]) for row in best.values()])
             grades = []
             for doc in seen.ids.tolist():
-                chunk = chunks[int(pool.chunks.chunk_ids[best[doc]])].chunk
+                chunk = chunks[int(pool.chunk_ids[best[doc]])].chunk
                 place = Place(paths[doc], chunk.line_start, chunk.line_end)
                 grades.append(int(any(place.answers(wanted) for wanted in one.answers)))
             values = np.stack([seen.values.get(name, np.zeros(len(seen))) for name in names], axis=1)

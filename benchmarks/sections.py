@@ -73,7 +73,7 @@ def asked(parts: Dependencies) -> Iterator[VectorRequest]:
         for text, page, first, behind in links(documents(parts)):
             query = Query(text, mode="hybrid", filters=Filters(file_paths=(page.file_path,)))
             pool = engine_of(parts).rank(query, reader).candidates
-            ids = pool.chunks.chunk_ids.tolist()
+            ids = pool.chunk_ids.tolist()
             chunks = reader.chunks(ids)
             lines = [chunks[chunk].chunk.line_start for chunk in ids]
             meant = np.array([first <= line < behind for line in lines], dtype=np.bool_)

@@ -37,7 +37,7 @@ from .parsing.includes.files import IncludeRoots
 from .parsing.reader import READABLE, FileReader
 from .registry.entities import RegistryFiles
 from .registry.search import Registry
-from .search.answer_cache import Key, ResultCache, SemanticQueryCache
+from .search.answer_cache import ResultCache, SemanticQueryCache
 from .search.engine import HybridSearchEngine, SearchOptions
 from .search.explain import Analyst
 from .search.query_expansion import QueryExpansion
@@ -46,7 +46,6 @@ from .search.suggestions import NO_CROSS_ENCODER
 from .settings import Settings, revealed
 from .storage.base import Catalog, EmbeddingCache, KeywordIndex
 from .storage.catalog import SqliteCatalog
-from .storage.database import LruCache
 from .storage.embedding_cache import SqliteEmbeddingCache
 from .storage.keyword_index import TantivyIndex
 from .text.analyzer import StandardAnalyzer
@@ -565,8 +564,8 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
             max_entries=cache.max_entries,
             **fresh,
         )
-    answers: LruCache[Key, SearchOutcome] = LruCache(cache.max_entries if cache.exact else 0, cache.ttl_s)
-    cached = ResultCache(similar or engine, answers, **fresh)
+    entries = cache.max_entries if cache.exact else 0
+    cached = ResultCache(similar or engine, max_entries=entries, ttl_s=cache.ttl_s, **fresh)
     ended = threading.Event()
     adapter_training = AdapterTraining(
         engine,

@@ -123,7 +123,7 @@ def test_every_source_of_points_is_on_the_page_of_fields() -> None:
     page = words((DOCS / "librarian" / "reference" / "result-fields.md").read_text("utf-8"))
     packages = [REPOSITORY / "backend" / "librarian" / name for name in ("search", "documents")]
     source = "\n".join(path.read_text("utf-8") for package in packages for path in sorted(package.glob("*.py")))
-    told = set(re.findall(r'\bScorePart\(\s*"([^"]+)"', source))
+    told = set(re.findall(r'\bPart\(\s*"([^"]+)"', source))
     assert len(told) > 6
     weighed = ranker.in_sentences(dict(ranker.shipped().weights), 1.0)
     assert told | {*ranker.READ, *ranker.GIVEN, "hyde", *(name for name, weight in weighed.items() if weight)} <= page

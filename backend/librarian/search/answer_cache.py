@@ -13,23 +13,16 @@ import time
 import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from ..embeddings.base import Embedder, LazyModel
 from ..errors import LibrarianError
-from ..models import AnalyzedQuery, Deadline, Mode, Query, SearchOutcome, Vector
+from ..models import AnalyzedQuery, Deadline, Query, SearchOutcome, Vector
 from ..storage.database import LruCache
 from ..text.analyzer import StandardAnalyzer
 
-Key = tuple[Query, int, int]
-Guard = tuple[object, ...]
-
-#: Modes that embed a query: its vector is at hand, or soon will be.
-EMBEDDING: frozenset[Mode] = frozenset({"auto", "hybrid", "semantic", "rerank", "hyde"})
-
-_BLANKS = re.compile(r"\s+")
 _NUMBER = re.compile(r"\d+(?:[.:,]\d+)*")
 #: Stop words that turn a question round; of its other words the terms tell.
 _LOCKS = re.compile(
@@ -57,47 +50,7 @@ def is_whole(outcome: SearchOutcome) -> bool:
     return not outcome.degraded and all(retriever.status != "failed" for retriever in outcome.retrievers.values())
 
 
-class ResultCache:
-    """Wraps an engine; equal are queries but for their blanks. Case counts: identifiers may differ by it alone."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        store: LruCache[Key, SearchOutcome],
-        *,
-        generation: Callable[[], int],
-        version: Callable[[], int],
-        complete: Callable[[SearchOutcome], bool],
-    ) -> None:
-        self._engine = engine
-        self._store = store
-        self._generation = generation
-        self._version = version
-        self._complete = complete
-
-    def search(self, query: Query, deadline: Deadline) -> SearchOutcome:
-        """The kept answer, with `cache` saying so and its own time, or the engine's."""
-        started = time.perf_counter()
-        text = _BLANKS.sub(" ", unicodedata.normalize("NFC", query.text)).strip()
-        key = (replace(query, text=text), self._generation(), self._version())
-        found = self._store.get(key)
-        if found is not None:
-            return replace(found, query=query, cache="exact", took_ms=(time.perf_counter() - started) * 1000)
-        outcome = self._engine.search(query, deadline)
-        if outcome.cache is None and outcome.generation == key[1] and is_whole(outcome) and self._complete(outcome):
-            self._store.put(key, outcome)
-        return outcome
-
-    def stats(self) -> tuple[int, int, int]:
-        """(entries, hits, misses)."""
-        return self._store.stats()
-
-    def clear(self) -> int:
-        """Forget everything; returns how many answers there were."""
-        return self._store.clear()
-
-
-def guard(query: AnalyzedQuery) -> Guard:
+def guard(query: AnalyzedQuery) -> tuple[object, ...]:
     """What two queries must share, besides nearly the same vector, to share an answer.
 
     Vectors alone confuse queries that differ in one telling word: "1.28 to 1.29" and "1.27 to 1.28" have a cosine of
@@ -115,62 +68,54 @@ def guard(query: AnalyzedQuery) -> Guard:
     return *exact, query.phrases, tuple(_NUMBER.findall(text)), locks, tuple(_TOWARD.findall(text))
 
 
-class SemanticQueryCache:
-    """Wraps an engine: a query with the `guard` and nearly the vector of an earlier one gets its answer.
+class ResultCache:
+    """Wraps an engine; equal are queries but for their blanks. Case counts: identifiers may differ by it alone."""
 
-    Args:
-        threshold: cosine from which two queries count as one.
-        modes: only queries that ask for one of these are kept and answered.
-    """
+    kind: Literal["exact", "semantic"] = "exact"
 
     def __init__(
         self,
         engine: Engine,
-        embedder: LazyModel[Embedder],
-        analyzer: StandardAnalyzer,
         *,
         generation: Callable[[], int],
         version: Callable[[], int],
         complete: Callable[[SearchOutcome], bool],
-        threshold: float = 0.92,
-        ttl_s: float = 300.0,
         max_entries: int = 1000,
-        modes: frozenset[Mode] = EMBEDDING,
+        ttl_s: float = 300.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._engine = engine
-        self._embedder = embedder
-        self._analyzer = analyzer
         self._generation = generation
         self._version = version
         self._complete = complete
-        self._threshold = threshold
-        self._modes = modes
-        self._store: LruCache[object, tuple[Vector, SearchOutcome]] = LruCache(max_entries, ttl_s, clock)
+        self._store: LruCache[object, tuple[Vector | None, SearchOutcome]] = LruCache(max_entries, ttl_s, clock)
         self._hits = self._misses = 0
 
     def search(self, query: Query, deadline: Deadline) -> SearchOutcome:
-        """The answer to a query that asks the same, with `cache` saying so, or the engine's."""
+        """The stored answer, with `cache` saying so and its own time, or the engine's."""
         started = time.perf_counter()
-        if query.mode not in self._modes:
-            return self._engine.search(query, deadline)
-        try:
-            embedder = self._embedder.get()
-            vector = embedder.embed_query(query.text)
-        except LibrarianError:  # the engine says what is wrong
+        asked = self._asked(query)
+        if asked is None:
             return self._engine.search(query, deadline)
         generation = self._generation()
-        shared = guard(self._analyzer.query(query.text))
-        key = (embedder.fingerprint, replace(query, text=""), generation, self._version(), shared)
+        key = (asked[0], generation, self._version())
         found = self._store.get(key)
-        if found is not None and float(np.dot(found[0], vector)) >= self._threshold:
+        if found is not None and self._is_near(asked[1], found[0]):
             self._hits += 1
-            return replace(found[1], query=query, cache="semantic", took_ms=(time.perf_counter() - started) * 1000)
+            return replace(found[1], query=query, cache=self.kind, took_ms=(time.perf_counter() - started) * 1000)
         self._misses += 1
         outcome = self._engine.search(query, deadline)
-        if outcome.generation == generation and is_whole(outcome) and self._complete(outcome):
-            self._store.put(key, (vector, outcome))
+        if outcome.cache is None and outcome.generation == generation and is_whole(outcome) and self._complete(outcome):
+            self._store.put(key, (asked[1], outcome))
         return outcome
+
+    def _asked(self, query: Query) -> tuple[object, Vector | None] | None:
+        """What two queries must share, and the vector that they must nearly share; None where nothing is stored."""
+        text = " ".join(unicodedata.normalize("NFC", query.text).split())
+        return replace(query, text=text), None
+
+    def _is_near(self, vector: Vector | None, stored: Vector | None) -> bool:
+        return True
 
     def stats(self) -> tuple[int, int, int]:
         """(entries, hits, misses)."""
@@ -180,3 +125,39 @@ class SemanticQueryCache:
         """Forget everything; returns how many answers there were."""
         self._hits = self._misses = 0
         return self._store.clear()
+
+
+class SemanticQueryCache(ResultCache):
+    """Wraps an engine: a query that embeds and has the `guard` and nearly the vector of an earlier one gets its answer.
+
+    `threshold` is the cosine from which on two queries count as one.
+    """
+
+    kind = "semantic"
+
+    def __init__(
+        self,
+        engine: Engine,
+        embedder: LazyModel[Embedder],
+        analyzer: StandardAnalyzer,
+        *,
+        threshold: float = 0.92,
+        **given: Any,
+    ) -> None:
+        super().__init__(engine, **given)
+        self._embedder = embedder
+        self._analyzer = analyzer
+        self._threshold = threshold
+
+    def _asked(self, query: Query) -> tuple[object, Vector | None] | None:
+        if query.mode == "keyword":
+            return None
+        try:
+            embedder = self._embedder.get()
+            vector = embedder.embed_query(query.text)
+        except LibrarianError:  # the engine says what is wrong
+            return None
+        return (embedder.fingerprint, replace(query, text=""), guard(self._analyzer.query(query.text))), vector
+
+    def _is_near(self, vector: Vector | None, stored: Vector | None) -> bool:
+        return vector is not None and stored is not None and float(np.dot(stored, vector)) >= self._threshold

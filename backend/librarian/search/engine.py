@@ -47,26 +47,18 @@ from ..text.cross_references import key_of, names_asked
 from ..vector_stores.base import VectorStore
 from ..vector_stores.exact import ExactStore
 from . import pagination, ranking, suggestions
-from .candidates import NO_IDS, NO_SCORES, OFF, Candidates, Floats, joined, nan_to_zero, required_identifiers, surveyed
+from .candidates import NO_IDS, NO_SCORES, OFF, Candidates, Floats, nan_to_zero, required_identifiers
 from .missing_words import Missing, MissingWords
 from .query_expansion import REWRITTEN, QueryExpansion, QueryForm, answer_from_template, described, why_no_answer
 from .ranker import GIVEN, LinearRanker, shipped
 from .ranking import Calibration, Ranked, answerability
 from .replies import replies_to
-from .retrievers import (
-    WINDOW_CHARACTERS,
-    QueryAdapter,
-    VectorQuery,
-    VectorRetriever,
-    by_words,
-    keyword_stage,
-    rerank,
-    since,
-)
+from .retrievers import WINDOW_CHARACTERS, QueryAdapter, VectorQuery, VectorRetriever, by_words, since
 from .router import QueryRouter, Routing
 from .snippets import Excerpts
-from .spelling import QueryNormalizer, is_name
+from .spelling import QueryWords
 from .suggestions import NO_CROSS_ENCODER, Suggestion
+from .word_forms import IndexedWords
 
 
 class FairSemaphore:
@@ -129,18 +121,12 @@ MOST_SECTIONS = 20  #: chunks of a document whose sections may be shown of it
 NOISE = 0.05  #: relevance below which a hit is noise
 FEWEST_SECTIONS = 3  #: of a document that are read for a query; others only where they are relevant
 SECTION_SHARE = 0.2  #: of the best section's relevance, which these need
-UNLIKELY_SHARE = 0.4  #: of the usual token budget, for an answer that most likely isn't one
 
 NO_FILTERS = Filters()
-_OPERATORS = frozenset("*?:")  #: signs of what other search engines take for operators
 ABOUT = 0.5  #: relevance, at least, of a hit whose title or heading holds all of a query's words, or that it names
 FEW_WORDS = 2  #: words of which the shipped curves, made of questions in sentences, don't tell `unlikely`
 BODIES = 2000  #: chunks whose score by the text alone is read; that of others counts as none
 NEAREST = 10  #: chunks by meaning that say how near a query is to the library
-
-#: Modes that use each retriever. `auto` has become another mode before this is asked.
-BY_WORDS = frozenset({"keyword", "hybrid", "rerank", "hyde"})
-BY_VECTORS = frozenset({"semantic", "hybrid", "rerank", "hyde"})
 
 #: Of the chunks need vectors for the learned sum; the keyword order is better until then (docs: search-modes.md).
 EMBEDDED_SHARE = 0.9
@@ -180,7 +166,8 @@ class SearchContext:
 
     query: Query
     deadline: Deadline
-    analyzed: AnalyzedQuery
+    words: QueryWords
+    analyzed: AnalyzedQuery  #: as it is searched
     reader: CatalogReader
     columns: Columns
     selection: Selection
@@ -188,8 +175,6 @@ class SearchContext:
     embedded: int | None  #: chunks with vectors in the catalog, whether or not the store holds them; None where all
     routing: dict[str, object] | None = None
     forms: list[QueryForm] = field(default_factory=list)  #: of the query
-    corrected: tuple[tuple[str, str], ...] = ()  #: misspelt words, as typed and as they were taken
-    in_other_forms: frozenset[str] = frozenset()  #: words in lower case that the library holds in another form
     rewrite: Rewrite | None = None
     vector: VectorQuery | None = None
     body: tuple[Ids, Floats] = (NO_IDS, NO_SCORES)  #: the best chunks by the text alone, by rising id
@@ -203,16 +188,6 @@ class SearchContext:
     def degrade(self, reason: str) -> None:
         if reason not in self.degraded:
             self.degraded.append(reason)
-
-
-@dataclass(frozen=True, slots=True)
-class VectorResult:
-    """Result of the vector retriever. Made in its own thread, which does not modify the search context."""
-
-    semantic: Ranking
-    hyde: Ranking = OFF
-    vector: VectorQuery | None = None
-    answer: QueryForm | None = None  #: the hypothetical answer, where the language model didn't write it
 
 
 class HybridSearchEngine:
@@ -248,10 +223,9 @@ class HybridSearchEngine:
         self._ranker = ranker or shipped()
         self._calibration = calibration
         self._versions = itertools.count(1)
-        self._version = 0
+        self.ranker_version = 0  #: another number after each `use`: answers of different ones were ranked differently
         self.router = QueryRouter(analyzer, semantic=self._semantic.configured, routing=options.routing)
-        self._normalizer = QueryNormalizer(analyzer, lexical)
-        self._missing_words = MissingWords(analyzer, lexical, self._normalizer)
+        self._indexed = IndexedWords(analyzer, lexical)
         self._threads = ThreadPoolExecutor(max_workers=8, thread_name_prefix="retriever")
         self._running = FairSemaphore(options.at_once)
 
@@ -284,11 +258,12 @@ class HybridSearchEngine:
             found = self._ranked(context)
             context.deadline.check()
             entries, _ = self.deduplicated(found, query, context.columns)
-            relevance = partial(self._calibration.relevance, found.scale)
-            hits = pagination.hits(entries[:MOST_SECTIONS], found, reader, None, relevance)
+            curve = partial(self._calibration.relevance, found.scale)
+            shown = entries[:MOST_SECTIONS]
+            hits = pagination.hits(shown, found, reader, None, lambda place: curve(found.sums[place]))
             enough = max((hit.relevance for hit in hits), default=0.0) * SECTION_SHARE
             hits = [hit for number, hit in enumerate(hits) if number < FEWEST_SECTIONS or hit.relevance >= enough]
-            groups = [pagination.Group(hit, (), _nearest_part(context, found, hit)) for hit in hits]
+            groups = self._groups(context, [], found, hits)
             space = pagination.CHARACTERS * (query.max_tokens or DEFAULT_TOKENS)
             return tuple(pagination.sections(groups, Excerpts(self._analyzer, context.analyzed), reader, space))
 
@@ -299,7 +274,8 @@ class HybridSearchEngine:
 
     def not_mentioned(self, query: Query, reader: CatalogReader) -> tuple[str, ...]:
         """Names and rare words of a query that no document holds, as typed."""
-        return self._missing(self._begin(query, Deadline(), reader)).words
+        context = self._begin(query, Deadline(), reader)
+        return self._missing(context, MissingWords(context.words, context.analyzed, context.selection)).words
 
     def deduplicated(self, found: Ranked, query: Query, columns: Columns) -> tuple[list[pagination.PageEntry], bool]:
         """What of the candidates may be shown, in order, all pages of the answer; and whether more of them might."""
@@ -331,12 +307,7 @@ class HybridSearchEngine:
         self._calibration = calibration or self._calibration
         if adapters is not None:
             self._semantic.adapters = tuple(adapters)
-        self._version = next(self._versions)  # last: no query of the new version may meet what was in use before
-
-    @property
-    def ranker_version(self) -> int:
-        """Another number after each `use`: answers of different versions were ranked or judged differently."""
-        return self._version
+        self.ranker_version = next(self._versions)  # last: no query of the new version may meet what was in use before
 
     # -- the response ----------------------------------------------------------------------------------------------
 
@@ -351,47 +322,46 @@ class HybridSearchEngine:
                     return None
                 context.degrade(OUTDATED)
             entries, more = self.deduplicated(found, query, columns)
-            relevance = partial(self._calibration.relevance, found.scale)
-            best = relevance(found.sums[entries[0].place]) if entries else None
-            missing = self._missing(context)
+            words = MissingWords(context.words, context.analyzed, context.selection)
+            missing = self._missing(context, words)
             provisional = self._calibration.is_provisional(columns.select(NO_FILTERS).count)
-            doubtful = provisional or missing.doubtful
             # so that no hit is taken for an answer where that is unlikely, nor for a sure one where it is doubtful
-            most = self._calibration.unlikely_below if missing.unlikely else self._calibration.yes_from
-            share = most if missing.unlikely or doubtful else 1.0
+            share = self._calibration.yes_from if missing.doubtful or provisional else 1.0
+            share = self._calibration.unlikely_below if missing.unlikely else share
             # relevance that isn't calibrated says nothing about noise
             strong = len(entries) if query.include_weak or provisional else self.strong(found, entries)
             shown = pagination.grouped(entries[:strong], found, columns, query)
             groups = len(shown) if strong == len(entries) else len(pagination.grouped(entries, found, columns, query))
             page = shown[query.offset : query.offset + query.max_results]
             replies = replies_to(page, found, columns, reader) if query.max_per_document == 1 else {}
-            asked = {found.chunk_ids[one.place]: place for place, one in replies.items()}
+            asked_by = {reply.place: place for place, reply in replies.items()}
             page = [[replies.get(group[0].place, group[0]), *group[1:]] for group in page]
-            cut = None if query.packed else self._snippets(context)
+            excerpts = Excerpts(self._analyzer, context.analyzed, highlights=query.explain or not query.packed)
+
+            def relevance(place: int) -> float:
+                return share * self._calibration.relevance(found.scale, found.sums[asked_by.get(place, place)])
+
+            def cut(chunk: Chunk, language: str) -> Snippet:
+                return excerpts.snippet(chunk, language, self._options.snippet_length, self._options.context_lines)
+
             firsts = [group[0] for group in page]
             hits = pagination.hits(
-                firsts, found, reader, cut, lambda total: share * relevance(total), explain=query.explain
+                firsts, found, reader, None if query.packed else cut, relevance, explain=query.explain
             )
-            hits = [
-                replace(hit, relevance=share * relevance(found.sums[asked[hit.candidate.chunk_id]]))
-                if hit.candidate.chunk_id in asked
-                else hit
-                for hit in hits
-            ]
             doubted = hits and hits[0].relevance < ABOUT and not query.offset and not missing.words
-            about = self._about(context, hits) if doubted else []
+            about = self._about(context, words, hits) if doubted else []
             hits[: len(about)] = about
+            best = self._calibration.relevance(found.scale, found.sums[entries[0].place]) if entries else None
             answerable = answerability(self._calibration, best, context.query, found.candidates, reader)
             if missing.unlikely:
                 answerable = "unlikely"
             elif hits and (
                 provisional
-                or (answerable == "unlikely" and (about or self._says_little(context, found, missing)))
-                or (doubtful and answerable == "yes")
+                or (answerable == "unlikely" and not missing.words and (about or self._says_little(found, words)))
+                or (missing.doubtful and answerable == "yes")
             ):
                 answerable = "unknown"
-            ids = np.array([found.chunk_ids[group[0].place] for group in shown], dtype=np.int64)
-            reranking, seen = context.retrievers["rerank"], found.candidates
+            seen = found.candidates
             outcome = SearchOutcome(
                 query=query,
                 mode=context.mode,
@@ -407,124 +377,88 @@ class HybridSearchEngine:
                 degraded=tuple(context.degraded),
                 routing=context.routing,
                 rewritten=described(context.forms) if context.forms else None,
-                suggestions=(
-                    *(suggestions.ignored(query, context.query) if context.query is not query else ()),
-                    *(suggestions.without_cross_encoder(reranking.reason) if reranking.reason != OFF.reason else ()),
-                    *(suggestions.unsupported(query) if not _OPERATORS.isdisjoint(query.text) else ()),
-                    *self._suggestions(context, bool(hits), answerable),
-                ),
+                suggestions=tuple(self._suggestions(context, query, bool(hits), answerable)),
                 not_mentioned=missing.words,
                 not_mentioned_in=suggestions.within(query.filters) if missing.words else "",
                 calibrated=not provisional,
                 weak_hidden=groups - len(shown),
-                found=tuple(np.unique(columns.doc_of(ids)).tolist()),
+                found=tuple(np.unique([seen.doc_ids[found.rows[group[0].place]] for group in shown]).tolist()),
             )
-            hits = self._packed(context, page, found, outcome) if query.packed else hits
+            if query.packed:
+                hits = pagination.pack(self._groups(context, page, found, hits), excerpts, reader, outcome)
             end = query.offset + len(hits)
             outcome = replace(
                 outcome,
                 hits=tuple(hits),
                 next_offset=end if hits and end < len(shown) else None,
-                took_ms=(time.perf_counter() - started) * 1000,
+                took_ms=since(started),
             )
             return pagination.fitted(outcome)
 
-    def _snippets(self, context: SearchContext) -> Callable[[Chunk, str], Snippet]:
-        """What cuts snippets of chunks, each of a document in some language."""
-        target, lines = self._options.snippet_length, self._options.context_lines
-        excerpts = Excerpts(self._analyzer, context.analyzed)
-        return lambda chunk, language: excerpts.snippet(chunk, language, target, lines)
-
-    def _packed(
-        self,
-        context: SearchContext,
-        page: Sequence[Sequence[pagination.PageEntry]],
-        found: Ranked,
-        outcome: SearchOutcome,
-    ) -> list[Hit]:
-        """The hits, as many as fit into the token budget, with what is shown of their documents."""
-        ids = found.chunk_ids
+    def _groups(
+        self, context: SearchContext, page: Sequence[Sequence[pagination.PageEntry]], found: Ranked, hits: Sequence[Hit]
+    ) -> list[pagination.Group]:
+        """The hits with the further chunks of their documents, and where the part of each lies that is nearest."""
+        ids, semantic = found.chunk_ids, found.candidates.semantic
         further = {ids[group[0].place]: [ids[one.place] for one in group[1:]] for group in page}
         chunks = context.reader.chunks([chunk for some in further.values() for chunk in some])
+        size = context.vector.model.window_limit * WINDOW_CHARACTERS if context.vector is not None else 0
+        ordinals = dict(zip(semantic.ids, semantic.windows, strict=False)) if size else {}
         groups = []
-        for hit in outcome.hits:
+        for hit in hits:
             chunk_id = hit.candidate.chunk_id
-            others = [chunks[one] for one in further[chunk_id] if one in chunks]
-            listed = pagination.listed(hit, others) if others else ()
-            groups.append(pagination.Group(hit, listed, _nearest_part(context, found, hit)))
-        share = UNLIKELY_SHARE if outcome.answerable == "unlikely" else 1.0
-        space = int(share * pagination.space_for(outcome))
-        excerpts = Excerpts(self._analyzer, context.analyzed, highlights=context.query.explain)
-        return pagination.pack(groups, excerpts, context.reader, space, context.query)
+            listed = pagination.listed(hit, [chunks[one] for one in further.get(chunk_id, ()) if one in chunks])
+            ordinal = ordinals.get(chunk_id)
+            nearest = None if ordinal is None else (ordinal * size, (ordinal + 1) * size)
+            groups.append(pagination.Group(hit, listed, nearest))
+        return groups
 
-    def _missing(self, context: SearchContext) -> Missing:
+    def _missing(self, context: SearchContext, words: MissingWords) -> Missing:
         """Names and rare words of a query that no document holds which the filters let through."""
-        if context.retrievers["keyword"].status == "failed" or len(context.named):
-            return Missing()
-        is_named = is_name(context.query, context.columns, context.reader)
+        known = context.retrievers["keyword"].status == "failed" or len(context.named)
+        return Missing() if known else words.find()
 
-        def names(word: str) -> bool:
-            return word.lower() in context.in_other_forms or is_named(word)
-
-        return self._missing_words.of(
-            context.analyzed,
-            context.selection,
-            context.columns.languages(),
-            context.reader.texts,
-            names,
-            context.corrected,
-        )
-
-    def _about(self, context: SearchContext, hits: Sequence[Hit]) -> list[Hit]:
+    def _about(self, context: SearchContext, words: MissingWords, hits: Sequence[Hit]) -> list[Hit]:
         """The first hits that the query names, or whose title or heading holds all of its words, with a relevance of at
         least `ABOUT`."""
         found: list[Hit] = []
-        languages = context.columns.languages()
         for hit in hits:
             document = hit.document.document
             heading = " ".join([document.title, *hit.chunk.chunk.heading_path])
             named = len(context.named) and hit.candidate.identifier
-            if hit.relevance >= ABOUT or not (
-                named or self._missing_words.in_heading(context.analyzed, languages, heading, document.language)
-            ):
+            if hit.relevance >= ABOUT or not (named or words.are_in_heading(heading, document.language)):
                 break
             found.append(replace(hit, relevance=ABOUT))
         return found
 
-    def _says_little(self, context: SearchContext, found: Ranked, missing: Missing) -> bool:
+    def _says_little(self, found: Ranked, words: MissingWords) -> bool:
         """Whether the shipped curve tells nothing: the library holds a query's words, which are few or stand in one
         passage."""
-        if missing.words or not self._calibration.is_shipped(found.scale):
+        if not self._calibration.is_shipped(found.scale):
             return False
         best = float(nan_to_zero(found.candidates.keyword_scores()).max(initial=0.0))
         if self._calibration.answerable(self._calibration.relevance("keyword", best)) == "yes":
             return True
-        words = self._missing_words.held(context.analyzed, context.columns.languages())
-        return 0 < len(words) <= FEW_WORDS and all(
-            held or word.lower() in context.in_other_forms for word, held in words.items()
-        )
+        held = words.held()
+        return 0 < len(held) <= FEW_WORDS and all(held.values())
 
-    def _suggestions(self, context: SearchContext, shown: bool, answerable: Answerable) -> Sequence[Suggestion]:
+    def _suggestions(
+        self, context: SearchContext, asked: Query, shown: bool, answerable: Answerable
+    ) -> Sequence[Suggestion]:
         """What was taken otherwise than typed, and what else to try where nothing is shown; of this only the nearest
         words where what is shown is unlikely to answer."""
-        analyzed, corrected = context.analyzed, suggestions.corrected(context.corrected) if context.corrected else ()
-        if analyzed.excludes_alone:
-            corrected = (*suggestions.excluding_alone(analyzed), *corrected)
-        failed = context.retrievers["keyword"].status == "failed"
-        if shown and (answerable != "unlikely" or failed):
-            return corrected
-        nearest = corrected
+        query, analyzed, retrievers = context.query, context.analyzed, context.retrievers
+        found = suggestions.remarks(asked, query, retrievers["rerank"].reason, analyzed, context.words.corrected)
+        if shown and (answerable != "unlikely" or retrievers["keyword"].status == "failed"):
+            return found
         try:
-            words = self._normalizer.nearest(context.query, analyzed, context.columns, context.reader.texts)
-            nearest = (*corrected, *suggestions.terms(words))
+            found += suggestions.terms(context.words.nearest())
         except Exception as error:
             self._keyword_failed(context, error)
         if shown:
-            return nearest
-        left = context.retrievers["semantic"].status == "off" and self._semantic.configured
-        return suggestions.suggest(
-            context.query, context.analyzed, nearest, context.reader, context.columns, semantic_left=left
-        )
+            return found
+        left = retrievers["semantic"].status == "off" and self._semantic.configured
+        return found + suggestions.suggest(query, analyzed, context.reader, context.columns, semantic_left=left)
 
     # -- the stages ------------------------------------------------------------------------------------------------
 
@@ -533,12 +467,14 @@ class HybridSearchEngine:
             raise CallerError(f"Unknown mode {query.mode!r}.", hint=f"Use one of {', '.join(get_args(Mode))}.")
         deadline.check()
         columns = reader.columns()
-        normal = self._normalizer.normalize(query, columns, reader.texts)
+        words = QueryWords(self._indexed, query, columns, reader)
+        words.normalize()
         selection = columns.select(query.filters)
         embedded = None if self._embedded is None else self._embedded(reader)
-        context = SearchContext(query, deadline, normal.query, reader, columns, selection, query.mode, embedded)
-        context.forms, context.corrected = [*normal.forms], normal.corrected
-        context.in_other_forms = normal.in_other_forms
+        context = SearchContext(
+            query, deadline, words, words.analyzed, reader, columns, selection, query.mode, embedded
+        )
+        context.forms = [*words.forms]
         context.retrievers = {
             retriever: RetrieverStatus("off", OFF.reason) for retriever in ("keyword", "semantic", "rerank", "hyde")
         }
@@ -586,35 +522,58 @@ class HybridSearchEngine:
 
     def _reranked(self, context: SearchContext, first: Ranked) -> Ranked:
         """The first stage's candidates judged again; its own order where that isn't possible, which is reported."""
-        options, query = self._options, context.query
+        options, query, started = self._options, context.query, time.perf_counter()
         count = max(options.rerank_candidates, options.rerank_multiplier * query.max_results)
-        if by_formula := options.reranker == "keyword-stage":
-            result = keyword_stage(first, count, options.rerank_keyword_threshold)
-        else:
+        status, reason, result = "off", "no reranker is set: search.reranker", None
+        if options.reranker in ("auto", "cross-encoder") and self._reranker is not None:
             with self._running.released():
-                result = rerank(
-                    None if options.reranker == "none" else self._reranker,
-                    context.analyzed.wanted,
-                    first,
-                    count,
-                    query.offset + query.max_results,
-                    context.reader.texts,
-                    partial(self._calibration.relevance, first.scale),
-                    context.deadline,
-                    timeout_ms=options.rerank_timeout_ms,
-                    optional=options.reranker == "auto",
-                )
-            if result.status.status == "off" and options.reranker == "auto" and first.scale != "keyword":
-                why, by_formula = result.status.reason, True
-                result = keyword_stage(first, count, options.rerank_keyword_threshold)
-                reason = f"{NO_CROSS_ENCODER}; {result.status.reason}. {why}"
-                result = replace(result, status=replace(result.status, status="off", reason=reason))
-        context.retrievers["rerank"] = result.status
-        if result.ranked is None:
+                status, reason, result = self._by_model(context, first, count, self._reranker)
+        if options.reranker == "keyword-stage" or (
+            options.reranker == "auto" and status == "off" and first.scale != "keyword"
+        ):
+            result = ranking.keyword_stage(first, count, options.rerank_keyword_threshold)
+            outcome = (
+                f"{len(result)} candidates were scored" if result else "no candidate reaches the keyword threshold"
+            )
+            if options.reranker == "keyword-stage":
+                status, reason = "ok" if result else "skipped", outcome
+            else:
+                reason = f"{NO_CROSS_ENCODER}; {outcome}. {reason}"
+        elif status in ("failed", "skipped"):
+            context.degrade(f"rerank: {reason}")
+        took_ms = round(since(started), 3)
+        context.retrievers["rerank"] = RetrieverStatus(status, reason, took_ms)  # type: ignore[arg-type]
+        if result is None:
             context.mode = "hybrid"
-            if result.status.status in ("failed", "skipped") and not by_formula:
-                context.degrade(f"rerank: {result.status.reason}")
-        return result.ranked or first
+        return result or first
+
+    def _by_model(
+        self, context: SearchContext, first: Ranked, count: int, model: LazyModel[Reranker]
+    ) -> tuple[str, str, Ranked | None]:
+        """The status of the cross-encoder, the reason for it, and the order of the `count` best by its judgement, or of
+        as many of them as there is time for, where that is enough for the page."""
+        options, deadline = self._options, context.deadline
+        try:
+            encoder = model.get()
+        except LibrarianError as error:
+            return "off" if options.reranker == "auto" else "failed", str(error), None
+        texts = context.reader.texts(first.chunk_ids[:count])
+        read = [place for place, chunk in enumerate(first.chunk_ids[:count]) if chunk in texts]
+        allowed_ms = min(options.rerank_timeout_ms, deadline.remaining_ms())
+        timed = Deadline(deadline=time.monotonic() + allowed_ms / 1000, cancelled=deadline.cancelled)
+        try:
+            scores = encoder.score(context.analyzed.wanted, [texts[first.chunk_ids[place]] for place in read], timed)
+        except LibrarianError as error:
+            deadline.check()
+            return "failed", str(error), None
+        logits = np.full(len(first.candidates.chunk_ids), np.nan)
+        logits[first.rows[read]] = np.array(scores, dtype=np.float64)  # None is NaN: it wasn't read
+        scored = len(logits) - int(np.count_nonzero(np.isnan(logits)))
+        reason = f"{scored} of {len(read)} candidates were scored within {allowed_ms:.0f} ms"
+        if scored < min(len(read), context.query.offset + context.query.max_results):
+            return "skipped", reason, None
+        reason = reason if scored < len(read) else f"{scored} candidates were scored"
+        return "ok", reason, ranking.by_model(first, logits, partial(self._calibration.relevance, first.scale))
 
     # -- candidates ------------------------------------------------------------------------------------------------
 
@@ -622,88 +581,80 @@ class HybridSearchEngine:
         """The chunks of both retrievers, with what each says of the other's. If one fails, the other answers alone."""
         keyword, semantic, hyde = self._retrieved(context)
         context.deadline.check()
-        candidates = joined(context.columns, keyword, semantic, hyde, context.named)
+        query, columns = context.analyzed, context.columns
+        union = np.unique(np.array([*keyword.ids, *semantic.ids, *hyde.ids, *context.named], dtype=np.int64))
+        docs = columns.doc_of(union) if len(union) else union  # 0 where this state of the catalog doesn't know it
+        found = Candidates.of(keyword, semantic, hyde, union[docs != 0], docs[docs != 0])
+        found.outdated = bool(np.isin(union[docs == 0], keyword.ids).any())
         both = "ok" in (semantic.status, hyde.status)
         if context.vector is not None and semantic.status == "ok" and keyword.ids:
-            candidates = self._with_cosines(context, candidates)
-        if keyword.status == "ok":
-            candidates = self._with_words(context, candidates, both=both)
+            self._add_cosines(context, context.vector, found)
+        if keyword.status == "ok" and len(found.chunk_ids):
+            self._add_words(context, found, both=both)
         if both:
             model = context.vector.model if context.vector is not None else None
-            supported = model is None or model.knows(context.analyzed.language or "en")
-            candidates = surveyed(candidates, context.analyzed, context.columns, supported=supported)
-        query, chunks = context.analyzed, candidates.chunks
+            found.unsupported_language = model is not None and not model.knows(query.language or "en")
+            found.survey(query, columns)
         if len(context.named):
-            holds = np.isin(chunks.doc_ids, context.columns.doc_of(context.named))
-            candidates = replace(candidates, chunks=replace(chunks, holds_identifier=holds), asks_identifier=True)
-        demanding = context.mode != "semantic" and (query.excluded or query.excluded_phrases or query.phrases)
-        return self._without_excluded(context, candidates) if demanding else candidates
+            found.holds_identifier = np.isin(found.doc_ids, columns.doc_of(context.named))
+            found.asks_identifier = True
+        if context.mode != "semantic" and (query.excluded or query.excluded_phrases or query.phrases):
+            self._drop_excluded(context, found)
+        return found
 
-    def _with_words(self, context: SearchContext, candidates: Candidates, *, both: bool) -> Candidates:
-        """With what the keyword index says of the candidates; a retriever alone knows what its own order needs."""
-        query, chunks = context.analyzed, candidates.chunks
-        names = required_identifiers(query, self._analyzer)
-        if not len(chunks) or not (names or both):
-            return candidates
+    def _add_words(self, context: SearchContext, found: Candidates, *, both: bool) -> None:
+        """Add what the keyword index says of the candidates; a retriever alone knows what its own order needs."""
+        query, names = context.analyzed, required_identifiers(context.analyzed, self._analyzer)
         try:
             if both:
-                rows = np.isnan(chunks.bm25)
-                chunks = replace(chunks, body=chunks.looked_up(*context.body))
-                if candidates.keyword.more and rows.any():  # others may hold the words, too
-                    found, bm25 = self._lexical.features(query, chunks.chunk_ids[rows], ("bm25",)), chunks.bm25.copy()
-                    bm25[rows] = np.where(found["bm25"] > 0, found["bm25"], np.nan)
-                    chunks = replace(chunks, bm25=bm25)
+                ids, scores = context.body
+                if len(ids):
+                    place = np.minimum(np.searchsorted(ids, found.chunk_ids), len(ids) - 1)
+                    found.body = np.where(ids[place] == found.chunk_ids, scores[place], 0.0)
+                rows = np.isnan(found.bm25)
+                if found.keyword.more and rows.any():  # others may hold the words, too
+                    bm25 = self._lexical.features(query, found.chunk_ids[rows], ("bm25",))["bm25"]
+                    found.bm25[rows] = np.where(bm25 > 0, bm25, np.nan)
             if names:
                 asked = replace(query, terms=(), phrases=(), identifiers=names)
-                holds = self._lexical.features(asked, chunks.chunk_ids, ("identifiers",))["identifiers"] > 0
-                chunks = replace(chunks, holds_identifier=holds)
-                candidates = replace(candidates, asks_identifier=True)
+                holds = self._lexical.features(asked, found.chunk_ids, ("identifiers",))["identifiers"] > 0
+                found.holds_identifier, found.asks_identifier = holds, True
         except Exception as error:
             self._keyword_failed(context, error)
-        return replace(candidates, chunks=chunks)
 
-    def _with_cosines(self, context: SearchContext, candidates: Candidates) -> Candidates:
-        """With the cosines of chunks that only the words found, and that of the query before it was adapted."""
-        vector, chunks, columns = context.vector, candidates.chunks, context.columns
-        assert vector is not None
-        unknown = np.isnan(chunks.semantic)
-        given = chunks.chunk_ids[unknown], candidates.semantic.ids[:NEAREST], columns
+    def _add_cosines(self, context: SearchContext, vector: VectorQuery, found: Candidates) -> None:
+        """Add the cosines of chunks that only the words found, and that of the query before it was adapted."""
+        unknown = np.isnan(found.cosine)
+        given = found.chunk_ids[unknown], found.semantic.ids[:NEAREST], context.columns
         try:
             if isinstance(vector.store, ExactStore):  # in memory: there is nothing to wait for
-                cosines, best = vector.cosines(*given)
+                cosines, found.best_cosine = vector.cosines(*given)
             else:
-                cosines, best = self._in_time(context, self._threads.submit(vector.cosines, *given))
+                cosines, found.best_cosine = self._in_time(context, self._threads.submit(vector.cosines, *given))
+            found.cosine[unknown] = np.clip(cosines, 0.0, 1.0)
         except Exception as error:
             log.exception("the second vector look-up failed")
             context.degrade(f"semantic: {error}")
-            return candidates
-        semantic = chunks.semantic.copy()
-        semantic[unknown] = np.clip(cosines, 0.0, 1.0)
-        return replace(candidates, chunks=replace(chunks, semantic=semantic), best_cosine=best)
 
-    def _without_excluded(self, context: SearchContext, candidates: Candidates) -> Candidates:
-        """Without chunks that hold an excluded word or lack a quoted one (the keyword retriever minds its own).
+    def _drop_excluded(self, context: SearchContext, found: Candidates) -> None:
+        """Drop chunks that hold an excluded word or lack a quoted one (the keyword retriever minds its own).
 
         The keyword index judges them, so that each is read by its own language's stems, with its title and headings.
         """
-        query, chunks = context.analyzed, candidates.chunks
-        allowed = candidates.places(candidates.keyword) > 0
-        others = chunks.chunk_ids[~allowed]
+        allowed = found.places(found.keyword) > 0
+        others = found.chunk_ids[~allowed]
         if not len(others):
-            return candidates
-        admitted = None
-        if candidates.keyword.status != "failed":
-            try:
-                admitted = self._lexical.admitted(query, others)
-            except Exception as error:
+            return
+        try:
+            if found.keyword.status == "failed":
+                raise LookupError("it failed before")
+            allowed[~allowed] = np.isin(others, self._lexical.admitted(context.analyzed, others))
+        except Exception as error:
+            if found.keyword.status != "failed":
                 self._keyword_failed(context, error)
-        if admitted is None:
             context.degrade("keyword: quoted and excluded words were ignored because the keyword index failed.")
-            return candidates
-        allowed[~allowed] = np.isin(others, admitted)
-        allowed |= chunks.holds_identifier & bool(len(context.named))  # a file's name in quotes
-        in_links = candidates.in_links[allowed] if len(candidates.in_links) else candidates.in_links
-        return replace(candidates, chunks=chunks.only(allowed), in_links=in_links)
+        else:
+            found.keep(allowed | (found.holds_identifier & bool(len(context.named))))  # a file's name in quotes
 
     def _keyword_failed(self, context: SearchContext, error: Exception) -> None:
         """Report the failure of a further look-up in the keyword index, which must not cost the answer."""
@@ -714,34 +665,32 @@ class HybridSearchEngine:
 
     def _retrieved(self, context: SearchContext) -> tuple[Ranking, Ranking, Ranking]:
         """Keyword, semantic and HyDE rankings. Without vectors, the words answer alone, which is reported."""
-        future: Future[VectorResult] | None = None
         if self._rewriting is not None:
             self._rewrite(context, self._rewriting)
-        if context.mode in BY_VECTORS:
-            future = self._threads.submit(
-                self._by_vectors,
-                context.query,
-                context.mode,
-                context.analyzed,
-                context.rewrite,
-                context.selection,
-                context.embedded or 0,
-            )
-        keyword = self._by_words(context) if context.mode in BY_WORDS else OFF
-        if future is not None and keyword.ids and self._options.fusion == "learned":
+        if context.mode == "keyword":
+            keyword = self._by_words(context)
+            context.report("keyword", keyword)
+            return keyword, OFF, OFF
+        answer, form, reason = self._hypothetical_answer(context)
+        # A vector knows no "not": the word after the minus would draw in what is to be left out.
+        text = context.analyzed.text if context.mode == "semantic" else context.analyzed.wanted
+        adapted = context.query.filters.kind != "email"  # the adapter learns nothing from mails
+        future = self._threads.submit(
+            self._by_vectors, text, answer, context.selection, adapted=adapted, embedded=context.embedded or 0
+        )
+        keyword = self._by_words(context) if context.mode != "semantic" else OFF
+        if keyword.ids and self._options.fusion == "learned":
             try:  # while the other retriever is at work, which takes as long
                 context.body = self._lexical.body_scores(context.analyzed, context.selection, BODIES)
             except Exception as error:
                 self._keyword_failed(context, error)
-        if future is None:
-            context.report("keyword", keyword)
-            return keyword, OFF, OFF
         try:
-            found = self._in_time(context, future)
+            semantic, hyde, context.vector = self._in_time(context, future)
         except TimeoutError as error:
-            found = VectorResult(Ranking("semantic", (), (), (), "skipped", str(error)))
-        semantic, hyde, context.vector = found.semantic, found.hyde, found.vector
-        context.forms += [found.answer] if found.answer is not None else []
+            semantic, hyde = Ranking("semantic", (), (), (), "skipped", str(error)), OFF
+        if reason and semantic.status == "ok":
+            hyde = Ranking("hyde", (), (), (), "skipped", reason)
+        context.forms += [form] if form is not None and hyde.status == "ok" else []
         context.report("hyde", hyde)
         context.report("semantic", semantic)
         if semantic.status != "ok":
@@ -773,57 +722,38 @@ class HybridSearchEngine:
         return found
 
     def _by_vectors(
-        self,
-        query: Query,
-        mode: Mode,
-        analyzed: AnalyzedQuery,
-        rewrite: Rewrite | None,
-        selection: Selection,
-        embedded: int,
-    ) -> VectorResult:
-        started = time.perf_counter()
-        # A vector knows no "not": the word after the minus would draw in what is to be left out.
-        text = analyzed.text if mode == "semantic" else analyzed.wanted
-        adapted = query.filters.kind != "email"  # the adapter learns nothing from mails
+        self, text: str, answer: str, selection: Selection, *, adapted: bool, embedded: int
+    ) -> tuple[Ranking, Ranking, VectorQuery | None]:
+        """The semantic and HyDE rankings, and the query's vector; asked in a thread of its own."""
+        started, hyde, depth = time.perf_counter(), OFF, self._options.depth
         try:
             vector = self._semantic.query(text, adapted=adapted, embedded=embedded)
-            hyde, answer = OFF, None
-            if mode == "hyde" or rewrite is not None:
-                hyde, answer = self._by_answer(query, mode, analyzed, rewrite, selection, vector)
-            found = vector.rank("semantic", selection, self._options.depth)
+            if answer:
+                toward = vector.toward(self._semantic.query(answer, adapted=False), HYDE_QUERY_SHARE)
+                hyde = replace(toward.rank("hyde", selection, depth), ms=since(started))
+            return replace(vector.rank("semantic", selection, depth), ms=since(started)), hyde, vector
         except Exception as error:
             if not isinstance(error, LibrarianError):
                 log.exception("the vector retriever failed")
             off = isinstance(error, LibrarianError) and not self._semantic.configured
-            return VectorResult(Ranking("semantic", (), (), (), "off" if off else "failed", str(error)))
-        return VectorResult(replace(found, ms=since(started)), hyde, vector, answer)
+            return Ranking("semantic", (), (), (), "off" if off else "failed", str(error)), OFF, None
 
-    def _by_answer(
-        self,
-        query: Query,
-        mode: Mode,
-        analyzed: AnalyzedQuery,
-        rewrite: Rewrite | None,
-        selection: Selection,
-        vector: VectorQuery,
-    ) -> tuple[Ranking, QueryForm | None]:
-        """HyDE's ranking, and the hypothetical answer where the language model didn't write it."""
-        started, form = time.perf_counter(), None
-        answer = rewrite.hypothetical_answer if rewrite is not None else ""
-        if not answer and mode != "hyde":
-            return OFF, None
-        if not answer:
-            form = QueryForm("", query.hypothetical_answer or "", "caller")
-            if not form.hypothetical_answer:
-                reason = why_no_answer(analyzed, fewest=1)
-                if reason or analyzed.language != "en":
-                    reason = reason or "the templates are English: pass a hypothetical_answer, or set a language model"
-                    return Ranking("hyde", (), (), (), "skipped", reason), None
-                query_type = self.router.judge(analyzed).query_type
-                form = QueryForm("", answer_from_template(analyzed.wanted, query_type), "template")
-            answer = form.hypothetical_answer
-        toward = vector.toward(self._semantic.query(answer, adapted=False), HYDE_QUERY_SHARE)
-        return replace(toward.rank("hyde", selection, self._options.depth), ms=since(started)), form
+    def _hypothetical_answer(self, context: SearchContext) -> tuple[str, QueryForm | None, str]:
+        """The answer that HyDE searches with, its form where the language model didn't write it, and why there is
+        none."""
+        if context.rewrite is not None and context.rewrite.hypothetical_answer:
+            return context.rewrite.hypothetical_answer, None, ""
+        if context.mode != "hyde":
+            return "", None, ""
+        if answer := context.query.hypothetical_answer:
+            return answer, QueryForm("", answer, "caller"), ""
+        query = context.analyzed
+        if reason := why_no_answer(query, fewest=1):
+            return "", None, reason
+        if query.language != "en":
+            return "", None, "the templates are English: pass a hypothetical_answer, or set a language model"
+        answer = answer_from_template(query.wanted, self.router.judge(query).query_type)
+        return answer, QueryForm("", answer, "template"), ""
 
     def _rewrite(self, context: SearchContext, rewriting: QueryExpansion) -> None:
         """Ask the language model, if the query is one for it; without it all goes on."""
@@ -849,13 +779,3 @@ class HybridSearchEngine:
         except TimeoutError:
             future.cancel()
             raise TimeoutError(f"no answer within {wait_ms:.0f} ms") from None
-
-
-def _nearest_part(context: SearchContext, found: Ranked, hit: Hit) -> tuple[int, int] | None:
-    """Where in a hit's chunk the window lies that is nearest to the query, in characters, about."""
-    semantic, chunk_id = found.candidates.semantic, hit.candidate.chunk_id
-    if context.vector is None or not semantic.windows or chunk_id not in semantic.ids:
-        return None
-    size = context.vector.model.window_limit * WINDOW_CHARACTERS
-    ordinal = semantic.windows[semantic.ids.index(chunk_id)]
-    return (ordinal * size, (ordinal + 1) * size) if size else None

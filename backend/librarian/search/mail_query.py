@@ -47,6 +47,7 @@ _ARGUMENTS = {
     "after": "date_after",
     "newer": "date_after",
     "since": "date_after",
+    "has": "has_attachments",
 }
 _DATE = re.compile(r"(\d{4})(?:[-/.](\d{1,2})(?:[-/.](\d{1,2}))?)?$")
 _STOPS = ",;.?! "
@@ -65,7 +66,9 @@ def without_operators(query: str, given: Mapping[str, Any]) -> tuple[str, dict[s
     ('budget', {'sender': 'ann', 'has_attachments': True})
     """
     found: dict[str, Any] = {}
-    if ":" in query and (unsupported := _UNSUPPORTED.search(_QUOTED.sub('""', query))):
+    if ":" not in query:
+        return query, dict(given)
+    if unsupported := _UNSUPPORTED.search(_QUOTED.sub('""', query)):
         raise CallerError(
             f"'{unsupported[0]}' is no operator here.",
             hint="There are from:, to:, cc:, subject:, before:, after:, until: (with a date as 2026-03), has:attachment"
@@ -75,52 +78,35 @@ def without_operators(query: str, given: Mapping[str, Any]) -> tuple[str, dict[s
     def take(match: re.Match[str]) -> str:
         name = match["name"].lower()
         quoted = next((match[name] for name in ("quoted", "single", "curly", "half", "angled") if match[name]), "")
-        value = (quoted or (match["bracketed"] or match["plain"] or "").rstrip(_STOPS)).strip("<>()\"' ")
-        if not value:
-            return match.group()
-        if name == "has":
-            if value.lower() not in _ATTACHMENTS:
-                return match.group()
-            _put(found, "has_attachments", not match["not"], match.group())
-            return _TAKEN
+        value: object = (quoted or (match["bracketed"] or match["plain"] or "").rstrip(_STOPS)).strip("<>()\"' ")
         argument = _ARGUMENTS[name]
-        if match["gap"] and (argument == "thread_id" or (argument.startswith("date_") and not _DATE.match(value))):
+        is_date, is_attachment = argument.startswith("date_"), argument == "has_attachments"
+        if not value or (is_attachment and str(value).lower() not in _ATTACHMENTS):
+            return match.group()
+        if match["gap"] and (argument == "thread_id" or (is_date and not _DATE.match(str(value)))):
             return match.group()  # "since: the day": a sentence's colon
-        if match["not"]:
+        if match["not"] and not is_attachment:
             raise CallerError(
                 f"'{match.group()}' can't be asked: mails are left out by attachment alone.",
                 hint="Drop it; -word leaves out passages that hold a word.",
             )
         if argument == "recipients":
             found[argument] = (*found.get(argument, ()), value)
-        else:
-            _put(found, argument, _moment(name, value) if argument.startswith("date_") else value, match.group())
-        return _TAKEN
-
-    rest = _words(_OPERATOR.sub(take, query)) if ":" in query else query
-    merged = dict(given)
-    for argument, value in found.items():
-        asked = merged.get(argument)
-        if asked is not None and asked != value:
+            return _TAKEN
+        value = not match["not"] if is_attachment else _moment(name, str(value)) if is_date else value
+        other = found.get(argument, given.get(argument))
+        if other is not None and other != value:
             raise CallerError(
-                f"The query asks for {argument} {shortened(value)}, the argument {argument} for {shortened(asked)}.",
+                f"{match.group()} contradicts another operator or argument: {argument} is {shortened(other)}.",
                 hint="Give one of them.",
             )
-        merged[argument] = value
-    return rest, merged
+        found[argument] = value
+        return _TAKEN
 
-
-def _words(rest: str) -> str:
-    """What is left of a query, with a mark for each operator: words without the AND between operators."""
+    rest = _OPERATOR.sub(take, query)
     if _OR.search(rest):
         raise CallerError("OR can't stand beside an operator: mails pass all filters.", hint="Ask once for each.")
-    return " ".join(_AND.sub("", rest).replace("\0", " ").split())
-
-
-def _put(found: dict[str, Any], argument: str, value: object, operator: str) -> None:
-    if argument in found and found[argument] != value:
-        raise CallerError(f"{operator} contradicts another operator in the query.", hint="Give each once.")
-    found[argument] = value
+    return " ".join(_AND.sub("", rest).replace("\0", " ").split()), {**given, **found}
 
 
 def _moment(operator: str, value: str) -> str:
@@ -173,37 +159,19 @@ def named_senders(question: str, senders: Iterable[str]) -> frozenset[str]:
     >>> [sorted(named_senders(text, senders)) for text in ("what did ann say of it", "Ann's plan", "mail from Will")]
     [['ann lee <ann@x.org>'], ['ann lee <ann@x.org>'], ['will page <will@y.org>']]
     """
-    everybody = frozenset(senders)
-    if not everybody:
-        return everybody
     asked = _NAME_WORD.findall(question)
-    words = [_POSSESSIVE.sub("", unaccented(word)).strip(".-") for word in asked]
-    question_words = f" {' '.join(words)} "
-    alone = {
-        word
-        for place, word in enumerate(words)
-        if len(word) >= _SHORTEST_NAME
-        and _is_cued(asked[place], words[place - 1 : place], words[place + 1 : place + 2])
-    }
-    return frozenset(sender for sender in everybody if _is_named(_name_of(sender), question_words, alone))
-
-
-def _is_cued(word: str, before: list[str], behind: list[str]) -> bool:
-    """Whether a word stands where the name of one who wrote does."""
-    if behind and behind[0] in _BEHIND_NAME:
-        return True
-    return word[0].isupper() and (_POSSESSIVE.search(word) is not None or bool(before and before[0] in _BEFORE_NAME))
-
-
-def _name_of(sender: str) -> list[str]:
-    """The words of a sender's name, first name first; none where the header has an address alone."""
-    name, _, _ = sender.rpartition(" <")
-    last, comma, first = name.partition(",")
-    return [word.strip(".-") for word in _NAME_WORD.findall(f"{first} {last}" if comma else name)]
-
-
-def _is_named(name: list[str], words: str, alone: set[str]) -> bool:
-    if not name:
-        return False
-    whole = len(name) > 1 and any(f" {one} " in words for one in (" ".join(name), f"{name[0]} {name[-1]}"))
-    return whole or name[0] in alone or name[-1] in alone
+    words = ["", *[_POSSESSIVE.sub("", unaccented(word)).strip(".-") for word in asked], ""]
+    alone = set()  # words that stand where the name of one who wrote does
+    for place, word in enumerate(asked, 1):
+        cued = word[0].isupper() and (_POSSESSIVE.search(word) or words[place - 1] in _BEFORE_NAME)
+        if len(words[place]) >= _SHORTEST_NAME and (cued or words[place + 1] in _BEHIND_NAME):
+            alone.add(words[place])
+    question_words, found = f" {' '.join(words)} ", set()
+    for sender in senders:
+        # first name first; none where the header has an address alone
+        last, _, first = sender.rpartition(" <")[0].partition(",")
+        name = [word.strip(".-") for word in _NAME_WORD.findall(f"{first} {last}")]
+        wholes = {" ".join(name), " ".join([*name[:1], *name[-1:]])} if len(name) > 1 else set()
+        if any(f" {whole} " in question_words for whole in wholes) or not alone.isdisjoint([*name[:1], *name[-1:]]):
+            found.add(sender)
+    return frozenset(found)

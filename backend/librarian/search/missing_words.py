@@ -11,12 +11,11 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 
 from ..models import AnalyzedQuery, Selection
-from ..storage.base import KeywordIndex
-from ..text.analyzer import StandardAnalyzer
-from .spelling import EVERYTHING, Naming, QueryNormalizer, Texts, alike
+from .spelling import QueryWords
+from .word_forms import EVERYTHING, alike
 
 log = logging.getLogger(__name__)
 
@@ -82,95 +81,81 @@ class _Word:
 
 
 class MissingWords:
-    """Tells the telling words of queries on one library that it doesn't hold. Safe to use from several threads."""
+    """Tells the telling words of a query that the selected documents don't hold."""
 
-    def __init__(self, analyzer: StandardAnalyzer, lexical: KeywordIndex, normalizer: QueryNormalizer) -> None:
-        self._analyzer = analyzer
-        self._lexical = lexical
-        self._normalizer = normalizer
-        self._words = lru_cache(16)(self._read_words)
+    def __init__(self, words: QueryWords, query: AnalyzedQuery, selection: Selection) -> None:
+        """`query` is the one that `words` were read of, as it was searched."""
+        self._asked, self._query, self._selection = words, query, selection
+        self._analyzer, self._lexical = words.analyzer, words.lexical
+        self._languages = tuple(words.languages) or ("",)
 
-    def of(
-        self,
-        query: AnalyzedQuery,
-        selection: Selection,
-        languages: Sequence[str],
-        texts: Texts,
-        names: Naming = lambda word: False,
-        corrected: Sequence[tuple[str, str]] = (),
-    ) -> Missing:
+    def find(self) -> Missing:
         """Names and rare words that no selected document holds, as typed.
 
-        `languages` are the library's, `texts` gives passages by id; `names` tells words that count as held, such as a
-        product's or a sender's. `corrected` are the words that were corrected, as typed and as they were taken: one
-        that was taken apart may be a name (`teamcity`), and is unless a document writes it so.
+        Of the words that were corrected, one that was taken apart may be a name (`teamcity`), and is unless a document
+        writes it so.
         """
-        if query.common or query.excludes_alone or not selection.count:
+        if self._query.common or self._query.excludes_alone or not self._selection.count:
             return Missing()
-        languages = languages or ("",)
         try:
-            apart = (typed for typed, intended in corrected if " " in intended)
-            found = {typed: "rare" for typed in apart if not self._is_apart(typed, EVERYTHING, languages)}
-            words = self._words(query, tuple(languages))
-            found |= self._missing(query, words, selection, languages, texts, names)
+            apart = (typed for typed, intended in self._asked.corrected if " " in intended)
+            found = {typed: "rare" for typed in apart if not self._is_apart(typed, EVERYTHING)}
+            found |= self._missing()
         except Exception:
             # A keyword index that fails is reported by its retriever; the meaning may answer all the same.
             log.exception("missing words couldn't be looked for")
             return Missing()
         named = tuple(found)[:MOST]
-        if not named or len(words) > LONG_QUESTION:
+        if not named or len(self._words) > LONG_QUESTION:
             return Missing(named)
         kinds = set(found.values())
-        return Missing(named, "name" in kinds or ("rare" in kinds and selection.count >= MANY), True)
+        return Missing(named, "name" in kinds or ("rare" in kinds and self._selection.count >= MANY), True)
 
-    def in_heading(self, query: AnalyzedQuery, languages: Sequence[str], heading: str, language: str) -> bool:
-        """Whether a title or heading in that language holds all words of a query."""
-        words = self._words(query, tuple(languages) or ("",))
-        if not words or query.excluded or query.excluded_phrases:
+    def are_in_heading(self, heading: str, language: str) -> bool:
+        """Whether a title or heading in that language holds all words of the query."""
+        if not self._words or self._query.excluded or self._query.excluded_phrases:
             return False
         held = set(self._analyzer.tokens(heading, language))
-        return all(not word.whole.isdisjoint(held) for word in words)
+        return all(not word.whole.isdisjoint(held) for word in self._words)
 
-    def held(self, query: AnalyzedQuery, languages: Sequence[str]) -> dict[str, bool]:
-        """Words of a query, each with whether the library holds it."""
-        words = self._words(query, tuple(languages) or ("",))
-        found = self._lexical.frequencies({token for word in words for token in word.whole})
-        return {word.text: not word.whole.isdisjoint(found) for word in words}
+    def held(self) -> dict[str, bool]:
+        """Words of the query, each with whether the library holds it."""
+        found = self._lexical.frequencies({token for word in self._words for token in word.whole})
+        return {
+            word.text: not word.whole.isdisjoint(found) or word.text.lower() in self._asked.in_other_forms
+            for word in self._words
+        }
 
-    def _missing(
-        self,
-        query: AnalyzedQuery,
-        words: Sequence[_Word],
-        selection: Selection,
-        languages: Sequence[str],
-        texts: Texts,
-        names: Naming,
-    ) -> dict[str, str]:
+    def _missing(self) -> dict[str, str]:
         """Missing words, each with its kind (`_kind`), or `aside` for those in brackets or listed with a held one."""
-        held = self._lexical.frequencies({token for word in words for tokens in _all(word) for token in tokens})
+        words = self._words
+        held = self._lexical.frequencies(
+            {token for word in words for own in (word.whole, *(own for _, own in word.parts)) for token in own}
+        )
         titled = all(word.text[:1].isupper() for word in words if word.text.isalpha())
         shouted = titled and all(word.text.isupper() for word in words if word.text.isalpha())
         missing: dict[str, str] = {}
         for at, word in enumerate(words):
             absent = word.missing(held)
-            if not absent and selection.mask is None:
+            if not absent and self._selection.mask is None:
                 continue
-            kinds = (self._kind(word, query, languages, text, titled, shouted) for text in absent or (word.text,))
+            kinds = (self._kind(word, text, titled, shouted) for text in absent or (word.text,))
             kind = min(filter(None, kinds), default="")
             near = [*words[max(0, at - 1) : at], *words[at + 1 : at + 2]]
-            if not kind or self._otherwise(word, near, selection, languages) or names(word.text):
+            if not kind or self._is_held_otherwise(word, near) or (absent and self._is_mistyped(word)):
                 continue
-            if not (absent and self._is_mistyped(word, languages, texts)):
-                bracketed = word.before.count("(") > word.before.count(")")
-                excluded = bracketed or any(word.is_listed_with(one) and not one.missing(held) for one in near)
-                missing.setdefault(word.text[:LONGEST], "aside" if excluded else kind)
+            bracketed = word.before.count("(") > word.before.count(")")
+            excluded = bracketed or any(word.is_listed_with(one) and not one.missing(held) for one in near)
+            missing.setdefault(word.text[:LONGEST], "aside" if excluded else kind)
         return missing
 
-    def _read_words(self, query: AnalyzedQuery, languages: tuple[str, ...]) -> list[_Word]:
-        text = query.wanted or query.text
-        terms = {*query.terms, *query.identifiers}
+    @cached_property
+    def _words(self) -> list[_Word]:
+        """The query's words in order, compounds as wholes."""
+        text = self._query.wanted or self._query.text
+        terms = {*self._query.terms, *self._query.identifiers}
         spans: dict[tuple[int, int], set[str]] = {}
-        for language in languages:
+        for language in self._languages:
             for span in self._analyzer.spans(text, language):
                 if span.token in terms:
                     spans.setdefault((span.start, span.end), set()).add(span.token)
@@ -190,9 +175,7 @@ class MissingWords:
             words.append(_Word(*word, frozenset(spans[first, last]), parts))
         return words
 
-    def _kind(
-        self, word: _Word, query: AnalyzedQuery, languages: Sequence[str], text: str, titled: bool, shouted: bool
-    ) -> str:
+    def _kind(self, word: _Word, text: str, titled: bool, shouted: bool) -> str:
         """`name` or `rare` for a word that a question is likely about, as a part of it (`text`) shows; empty for
         others, and for names that the asker gives to something."""
         if len(text) < SHORTEST or word.after == "=" or _GIVEN.search(word.before) or _PLACE.search(word.text):
@@ -203,69 +186,62 @@ class MissingWords:
             return "name" if len(text) > ABBREVIATED else "rare"
         if _INNER_CAPITAL.search(text):
             return "name"
-        capitals_tell = not titled and query.language not in _CAPITAL_NOUNS
+        language = self._query.language
+        capitals_tell = not titled and language not in _CAPITAL_NOUNS
         if text[:1].isupper() and capitals_tell and not _BEGINNING.search(word.before):
             return "name"
-        if query.language in _NOT_LATIN:
+        if language in _NOT_LATIN:
             return "name" if text.isascii() else ""
-        if query.language != "en":
+        if language != "en":
             return ""
         lower = text.lower()
-        common = any(self._analyzer.is_common(form, languages) for form in {lower, _PREFIX.sub("", lower)})
+        common = any(self._analyzer.is_common(form, self._languages) for form in {lower, _PREFIX.sub("", lower)})
         return "" if common else "rare"
 
-    def _otherwise(self, word: _Word, near: Sequence[_Word], selection: Selection, languages: Sequence[str]) -> bool:
-        """Whether a document holds a word: as such, as a part of a longer name, joined with a neighbour, or apart."""
-        if self._lexical.search(_word_query(word.text, word.whole), selection, 1).ids:
+    def _is_held_otherwise(self, word: _Word, near: Sequence[_Word]) -> bool:
+        """Whether a document holds a word: as such, as a part of a longer name, joined with a neighbour, in another
+        form, or apart; or the library has that name."""
+        tokens, lower = tuple(sorted(word.whole)), word.text.lower()
+        if self._lexical.search(AnalyzedQuery(word.text, tokens, tokens), self._selection, 1).ids:
             return True
-        lower = word.text.lower()
         pairs = [one.text.lower() + lower if one.before < word.before else lower + one.text.lower() for one in near]
-        return bool(self._lexical.frequencies(self._tokens(pairs, languages))) or self._is_apart(
-            word.text, selection, languages
+        joined = {token for pair in pairs for one in self._languages for token in self._analyzer.tokens(pair, one)[:1]}
+        return (
+            bool(self._lexical.frequencies(joined))
+            or self._is_apart(word.text, self._selection)
+            or lower in self._asked.in_other_forms
+            or self._asked.is_name(word.text)
         )
 
-    def _is_mistyped(self, word: _Word, languages: Sequence[str], texts: Texts) -> bool:
+    def _is_mistyped(self, word: _Word) -> bool:
         """Whether a word that no dictionary has is much like an indexed one, or a short one like a common word."""
         lower = word.text.lower()
         if _INNER_CAPITAL.search(word.text) or word.text.isupper() or not lower.isalpha():
             return False
-        if self._analyzer.is_word(lower, languages):
+        if self._analyzer.is_word(lower, self._languages):
             return False
         if len(lower) < _LONG:
             swapped = (lower[:at] + lower[at + 1] + lower[at] + lower[at + 2 :] for at in range(len(lower) - 1))
             return any(not self._analyzer.tokens(one, "en") or self._analyzer.is_common(one) for one in swapped)
-        near = self._normalizer.near(word.text, word.whole, languages, texts)
+        near = self._asked.indexed.near(word.text, word.whole, self._languages, self._asked.reader.texts)
         if len(near) + 1 < len(lower) and lower.startswith(near.lower()):
             return False  # `circleci` is no `circle`
         return alike(word.text, near) >= MISSPELT
 
-    def _tokens(self, words: Sequence[str], languages: Sequence[str]) -> set[str]:
-        """What words as wholes are indexed as in any of the languages."""
-        return {
-            token for word in words for language in languages for token in self._analyzer.tokens(word, language)[:1]
-        }
-
-    def _is_apart(self, text: str, selection: Selection, languages: Sequence[str]) -> bool:
+    def _is_apart(self, text: str, selection: Selection) -> bool:
         """Whether a document writes a word as two or more."""
         if _INNER_CAPITAL.search(text):
             splits = [re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).split()]
         else:
             splits = [[text[:at], text[at:]] for at in range(_HALF, len(text) - _HALF + 1)]
-        tokens = [[token for part in split for token in self._analyzer.tokens(part, languages[0])] for split in splits]
-        held = self._lexical.frequencies({token for phrase in tokens for token in phrase})
+        language = self._languages[0]
+        phrases = [
+            tuple(token for part in split for token in self._analyzer.tokens(part, language)) for split in splits
+        ]
+        held = self._lexical.frequencies({token for phrase in phrases for token in phrase})
         return any(
             len(phrase) >= max(2, len(split))
             and all(token in held for token in phrase)
-            and self._lexical.search(
-                AnalyzedQuery(" ".join(split), tuple(phrase), (), phrases=(tuple(phrase),)), selection, 1
-            ).ids
-            for split, phrase in zip(splits, tokens, strict=True)
+            and self._lexical.search(AnalyzedQuery(" ".join(split), phrase, (), phrases=(phrase,)), selection, 1).ids
+            for split, phrase in zip(splits, phrases, strict=True)
         )
-
-
-def _all(word: _Word) -> tuple[frozenset[str], ...]:
-    return (word.whole, *(tokens for _, tokens in word.parts))
-
-
-def _word_query(word: str, tokens: frozenset[str] | set[str]) -> AnalyzedQuery:
-    return AnalyzedQuery(word, tuple(sorted(tokens)), tuple(sorted(tokens)))

@@ -11,13 +11,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
 from ..models import (
     Chunk,
-    Document,
     Further,
     Heading,
     Hit,
@@ -46,6 +46,7 @@ LABEL = 20  #: and of what each line below the results begins with
 #: Of the budget what an answer aims at. With the usual 1,500 tokens most are within 1,000; this and what follows were
 #: chosen by what `benchmarks/agent_cost.py` reaches within 1,000 and 2,000 tokens.
 FILL = 0.58
+UNLIKELY_SHARE = 0.4  #: of the budget, for an answer that most likely isn't one
 FEW, FILL_OF_FEW = 5, 0.93  #: so few results are wanted for reading; more than this is never aimed at
 #: What the first entries may take of the space that those after them leave, and what each of these may.
 SHARES, SHARE = (0.6, 0.9), 0.5
@@ -119,12 +120,12 @@ def hits(
     found: Ranked,
     reader: CatalogReader,
     cut: Callable[[Chunk, str], Snippet] | None,
-    relevance: Callable[[float], float],
+    relevance: Callable[[int], float],
     *,
     explain: bool = True,
 ) -> list[Hit]:
-    """What is shown of a page: texts, snippets (empty without `cut`) and everywhere that the same text stands; with
-    `explain` the reasons for its order."""
+    """What is shown of a page: texts, snippets (empty without `cut`), the relevance of each place and everywhere that
+    the same text stands; with `explain` the reasons for its order."""
     shown = [found.candidate(one.place, explain=explain) for one in page]
     doc_ids = [candidate.doc_id for candidate in shown]
     documents = reader.documents([*doc_ids, *(doc_id for one in page for doc_id in one.doc_ids)])
@@ -141,7 +142,7 @@ def hits(
         text = chunk.chunk
         snippet = cut(text, document.document.language) if cut else Snippet("", text.line_start, text.line_end)
         tokens = _tokens_in(len(text.text))
-        made.append(Hit(candidate, chunk, document, snippet, relevance(found.sums[one.place]), also_in, tokens=tokens))
+        made.append(Hit(candidate, chunk, document, snippet, relevance(one.place), also_in, tokens=tokens))
     return made
 
 
@@ -166,12 +167,15 @@ def listed(hit: Hit, chunks: Iterable[StoredChunk]) -> tuple[Further, ...]:
     return tuple(found)
 
 
-def pack(groups: Sequence[Group], excerpts: Excerpts, reader: CatalogReader, space: int, query: Query) -> list[Hit]:
-    """As many of the documents as fit into `space` characters, at least one, each with what is shown of it.
+def pack(groups: Sequence[Group], excerpts: Excerpts, reader: CatalogReader, outcome: SearchOutcome) -> list[Hit]:
+    """As many of the documents as fit into the space of an outcome, at least one, each with what is shown of it.
 
     As many hits as the caller asked for are shown if they fit at all, otherwise only while there is space for more than
     a sentence of the first ones.
     """
+    query, share = outcome.query, UNLIKELY_SHARE if outcome.answerable == "unlikely" else 1.0
+    around = AROUND + _below(outcome)
+    space = int(share * CHARACTERS * max(0, (query.max_tokens or DEFAULT_TOKENS) - around))
     wanted = query.max_results if query.counted else None
     heads = [_head(group.hit, with_context=query.include_parent_context) for group in groups]
     aim, most = int(space * FILL), int(space * FILL_OF_FEW)
@@ -276,12 +280,6 @@ def _shown(group: Group, excerpts: Excerpts, reader: CatalogReader, space: int) 
 # -- what that costs -----------------------------------------------------------------------------------------------
 
 
-def space_for(outcome: SearchOutcome) -> int:
-    """Characters of the answer as text that the results may take."""
-    around = AROUND + _below(outcome)
-    return CHARACTERS * max(0, (outcome.query.max_tokens or DEFAULT_TOKENS) - around)
-
-
 def fitted(outcome: SearchOutcome) -> SearchOutcome:
     """With as many of its hits as its query's `max_tokens` allows, at least one so that a page never stands still, and
     with `tokens_used` of the answer as text."""
@@ -342,43 +340,26 @@ def parent_context(
 ) -> Mapping[str, object]:
     """The fields of `schemas.ParentContext`. `siblings` are the document's chunks in order."""
     about = document.document
-    place = next((i for i, sibling in enumerate(siblings) if sibling.chunk_id == chunk.chunk_id), None)
-    before = siblings[place - 1] if place else None
-    after = siblings[place + 1] if place is not None and place + 1 < len(siblings) else None
+    place = next((i for i, sibling in enumerate(siblings) if sibling.chunk_id == chunk.chunk_id), len(siblings))
+    crumbs = filter(None, (about.product, about.component, about.title, *chunk.chunk.heading_path))
+
+    def neighbour(chunks: Sequence[StoredChunk], *, from_end: bool) -> Mapping[str, object] | None:
+        """The side that touches the hit of the last or first chunk, cut at a word."""
+        if not chunks:
+            return None
+        own = chunks[-1 if from_end else 0].chunk
+        text = without_hidden(own.text).strip()
+        if len(text) > NEIGHBOUR:
+            tail, head = text[-NEIGHBOUR:].split(" ", 1)[-1], text[:NEIGHBOUR].rsplit(" ", 1)[0]
+            text = f"…{tail}" if from_end else f"{head}…"
+        headings = [without_hidden(heading) for heading in own.heading_path]
+        return {"id": passage_id(about.file_path, own), "heading_path": headings, "text": text}
+
     return {
         "title": without_hidden(about.title),
         "summary": without_hidden(about.summary),
         "headings": [without_hidden(heading.text) for heading in about.headings[:OUTLINE]],
-        "breadcrumb": breadcrumb(about, chunk.chunk.heading_path),
-        "previous": _neighbour(before, about, from_end=True),
-        "next": _neighbour(after, about, from_end=False),
-    }
-
-
-def breadcrumb(document: Document, heading_path: Sequence[str]) -> str:
-    """Product, component, title and headings down to the passage, each said once.
-
-    >>> document = Document("ray/core/actors.md", "ray", "core", "document", ".md", "Actors", "")
-    >>> breadcrumb(document, ("Actors", "Concurrency"))
-    'ray / core / Actors / Concurrency'
-    """
-    parts: list[str] = []
-    for part in (document.product, document.component, document.title, *heading_path):
-        if part and (not parts or parts[-1] != part):
-            parts.append(without_hidden(part))
-    return " / ".join(parts)
-
-
-def _neighbour(chunk: StoredChunk | None, document: Document, *, from_end: bool) -> Mapping[str, object] | None:
-    """The neighbour's side that touches the hit, cut at a word."""
-    if chunk is None:
-        return None
-    text = without_hidden(chunk.chunk.text).strip()
-    if len(text) > NEIGHBOUR:
-        tail, head = text[-NEIGHBOUR:].split(" ", 1)[-1], text[:NEIGHBOUR].rsplit(" ", 1)[0]
-        text = f"…{tail}" if from_end else f"{head}…"
-    return {
-        "id": passage_id(document.file_path, chunk.chunk),
-        "heading_path": [without_hidden(heading) for heading in chunk.chunk.heading_path],
-        "text": text,
+        "breadcrumb": " / ".join(without_hidden(name) for name, _ in groupby(crumbs)),
+        "previous": neighbour(siblings[:place], from_end=True),
+        "next": neighbour(siblings[place + 1 :], from_end=False),
     }

@@ -13,7 +13,6 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -74,9 +73,8 @@ def answer_from_template(text: str, query_type: str) -> str:
 class QueryExpansion:
     """Asks a rewriter within a time of its own, remembers its answers, and leaves one that failed alone for a while.
 
-    Args:
-        timeout_s: longest wait for an answer; a query's deadline may end it earlier.
-        pause_s: after a failure, no query waits for the model for this long.
+    `timeout_s` is the longest wait for an answer, which a query's deadline may end earlier; after a failure no query
+    waits for the model for `pause_s`.
     """
 
     def __init__(
@@ -92,18 +90,13 @@ class QueryExpansion:
         self._pause_s = pause_s
         self._clock = clock
         self._answers: LruCache[str, Rewrite] = LruCache(_REMEMBERED)
-        self._reachable: bool | None = None
         self._failed: tuple[float, Unavailable] | None = None
+        self.connected: bool | None = None  #: whether the model's server answered when it was last asked anything
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="rewriting")
-
-    @property
-    def connected(self) -> bool | None:
-        """Whether the model's server answered when it was last asked anything; None before that."""
-        return self._reachable
 
     def look(self) -> None:
         """Find out whether the server is there, so that `connected` needn't wait for a query."""
-        self._reachable = self._rewriter.is_reachable()
+        self.connected = self._rewriter.is_reachable()
 
     def reset(self) -> None:
         """Forget answers and failures: the next query is asked anew."""
@@ -117,29 +110,26 @@ class QueryExpansion:
         failed = self._failed
         if failed is not None and (left := failed[0] + self._pause_s - self._clock()) > 0:
             raise Unavailable(f"{failed[1].message} It is asked again in {left:.0f} s.", hint=failed[1].hint)
-        wait_s = min(self._timeout_s, deadline.remaining_ms() / 1000)
+        wait_ms = min(self._timeout_s * 1000, deadline.remaining_ms())
         try:
             # The model gets no more time than this query; what it is late with is dropped.
-            future = self._threads.submit(self._rewriter.rewrite, text, Deadline.of_ms(wait_s * 1000))
-            answer = future.result(timeout=max(0.0, wait_s))
-        except FutureTimeout:
-            future.cancel()
-            late = Unavailable(f"The language model didn't answer within {wait_s:.1f} s.", hint="Raise llm.timeout_s.")
-            raise self._remembered(late) if wait_s >= self._timeout_s else late from None
-        except LibrarianError as error:
-            raise self._remembered(Unavailable(error.message, hint=error.hint)) from error
+            future = self._threads.submit(self._rewriter.rewrite, text, Deadline.of_ms(wait_ms))
+            answer = future.result(timeout=max(0.0, wait_ms / 1000))
         except Exception as error:
-            # Whatever a model's server makes the rewriter trip over must not cost the answer.
-            log.exception("the rewriter failed")
-            raise self._remembered(Unavailable(f"The language model's answer can't be used ({error!r}).")) from error
+            if isinstance(error, TimeoutError):
+                late = f"The language model didn't answer within {wait_ms / 1000:.1f} s."
+                failure = Unavailable(late, hint="Raise llm.timeout_s.")
+            elif isinstance(error, LibrarianError):
+                failure = Unavailable(error.message, hint=error.hint)
+            else:  # whatever a model's server makes the rewriter trip over must not cost the answer
+                log.exception("the rewriter failed")
+                failure = Unavailable(f"The language model's answer can't be used ({error!r}).")
+            self._failed, self.connected = (self._clock(), failure), False
+            raise failure from error
         answer = replace(answer, search_terms=" ".join(_OPERATORS.sub(" ", answer.search_terms).split()))
-        self._failed, self._reachable = None, True
+        self._failed, self.connected = None, True
         self._answers.put(text, answer)
         return answer
-
-    def _remembered(self, error: Unavailable) -> Unavailable:
-        self._failed, self._reachable = (self._clock(), error), False
-        return error
 
     def close(self) -> None:
         """End the threads; an answer still under way ends with its own time limit."""

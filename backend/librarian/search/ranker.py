@@ -17,8 +17,8 @@ from importlib.resources import files
 import numpy as np
 import numpy.typing as npt
 
-from ..models import Ids, ScorePart
-from .candidates import Candidates, Floats, nan_to_zero
+from ..models import Ids
+from .candidates import Candidates, Floats, Part, nan_to_zero
 
 #: What the shipped weights read, and all that is learned.
 READ = ("keyword_further", "keyword_scaled", "semantic_scaled", "body_scaled", "both_scaled")
@@ -67,17 +67,15 @@ _MANY = 20  #: of so many other candidate documents the worst tells what it is l
 
 def words_and_cosines(candidates: Candidates) -> tuple[Floats, Floats]:
     """What words and cosine say of each chunk, for `CHUNK_WEIGHTS`; both of shape (rows,)."""
-    chunks = candidates.chunks
-    words = nan_to_zero(chunks.bm25)
     share = TEXT_IN_SENTENCES * candidates.sentence
-    words = (1 - share) * words + share * nan_to_zero(chunks.body) if share else words
-    return words, nan_to_zero(chunks.semantic)
+    words = (1 - share) * nan_to_zero(candidates.bm25) + share * nan_to_zero(candidates.body)
+    return words, nan_to_zero(candidates.cosine)
 
 
 def chunk_scores(candidates: Candidates) -> Floats:
     """Each chunk's points, shape (rows,)."""
-    words, semantic_score = words_and_cosines(candidates)
-    return np.asarray(CHUNK_WEIGHTS[0] * words + CHUNK_WEIGHTS[1] * semantic_score)
+    words, cosines = words_and_cosines(candidates)
+    return CHUNK_WEIGHTS[0] * words + CHUNK_WEIGHTS[1] * cosines
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,28 +92,25 @@ class DocumentFeatures:
 
 def document_features(candidates: Candidates) -> DocumentFeatures:
     """All features of every document that has a candidate, and what they are made of."""
-    chunks = candidates.chunks
-    docs, owner = np.unique(chunks.doc_ids, return_inverse=True)
+    docs, owner = np.unique(candidates.doc_ids, return_inverse=True)
     values: dict[str, Floats] = {}
     ranks: dict[str, Ids] = {}
-
-    def best_of(column: Floats) -> Floats:
-        best = np.zeros(len(docs))
-        np.maximum.at(best, owner, nan_to_zero(column))
-        return best
-
-    for name, scores in (("keyword", chunks.bm25), ("semantic", chunks.semantic)):
-        best, further = aggregated(nan_to_zero(scores), owner, len(docs), FLOOR[name])
-        ranks[name] = ranks_of(best + further)
-        values[name], values[f"{name}_further"] = best, further
-    values["body"] = best_of(chunks.body)
-    values["hyde"] = best_of(chunks.column(candidates.hyde)) if candidates.hyde.ids else np.zeros(len(docs))
-    ranks["hyde"] = ranks_of(values["hyde"])
-    values["both"] = best_of(chunk_scores(candidates) / sum(CHUNK_WEIGHTS))
-    for name, absolute in SCALED.items():
-        values[name] = _scaled(values[absolute], FLOOR.get(absolute, 0.0))
-        if absolute in ranks:
-            ranks[name] = ranks[absolute]
+    chunks = {
+        "keyword": candidates.bm25,
+        "semantic": candidates.cosine,
+        "body": candidates.body,
+        "hyde": candidates.column(candidates.hyde),
+        "both": chunk_scores(candidates) / sum(CHUNK_WEIGHTS),
+    }
+    for name, scores in chunks.items():
+        best, further = aggregated(nan_to_zero(scores), owner, len(docs), FLOOR.get(name, 0.0))
+        values[name], values[f"{name}_further"], values[f"{name}_scaled"] = (
+            best,
+            further,
+            _scaled(best, FLOOR.get(name, 0.0)),
+        )
+        if name in FLOOR:
+            ranks[f"{name}_scaled"] = ranks_of(best + further)
     if candidates.in_links.any():
         in_links = np.zeros(len(docs))
         in_links[owner] = candidates.in_links
@@ -171,30 +166,22 @@ class LinearRanker:
     weights: Mapping[str, float]
     unsupported: float = 1.0  #: share of what meaning brings where its model wasn't trained on the query's language
 
-    def points(self, documents: DocumentFeatures) -> Floats:
-        """Each document's points by feature, shape (documents, features that bring any)."""
-        columns = [weight * documents.values[name] for name, weight in self._weights(documents)]
-        return np.stack(columns, axis=1) if columns else np.zeros((len(documents), 0))
-
-    def parts(self, documents: DocumentFeatures, row: int) -> tuple[ScorePart, ...]:
-        """The reasons for a document's place; their sum is its score.
+    def parts(self, documents: DocumentFeatures) -> list[Part]:
+        """The reasons for documents' places; their sums are the documents' scores.
 
         >>> values = {"keyword_further": np.array([0.5]), "semantic_scaled": np.array([0.25])}
-        >>> found = DocumentFeatures(np.array([7]), values, {})
-        >>> [c.points for c in LinearRanker({"keyword_further": 2.0, "semantic_scaled": 4.0}).parts(found, 0)]
-        [1.0, 1.0]
+        >>> found = LinearRanker({"keyword_further": 2.0, "semantic_scaled": 4.0}).parts(
+        ...     DocumentFeatures(np.array([7]), values, {})
+        ... )
+        >>> [part.points.tolist() for part in found]
+        [[1.0], [1.0]]
         """
-        parts = []
-        for name, weight in self._weights(documents):
-            value = float(documents.values[name][row])
-            if value:
-                rank = int(documents.ranks[name][row]) if name in documents.ranks else 0
-                parts.append(ScorePart(name, rank or None, value, weight * value))
-        return tuple(parts)
-
-    def _weights(self, documents: DocumentFeatures) -> list[tuple[str, float]]:
         weights = {**GIVEN, **self.weights}
-        return [(name, weights[name]) for name in NAMES if weights.get(name, 0.0) and name in documents.values]
+        values = {name: documents.values[name] for name in NAMES if weights.get(name) and name in documents.values}
+        return [
+            Part(name, documents.ranks.get(name), value, np.where(value == 0, np.nan, weights[name] * value))
+            for name, value in values.items()
+        ]
 
     def answering(self, candidates: Candidates) -> LinearRanker:
         """The ranker for one query: by its form, its language, and whether it has a hypothetical answer, whose cosine

@@ -2,27 +2,29 @@
 
 `keyword` and `semantic` use one retriever. `hybrid` joins them by `learned`, `rrf` or `weighted` fusion, the first two
 document by document: a document's place comes from all its chunks, a chunk's from its document and from how far it lies
-behind the document's best one. With a weight given the plain formula holds instead.
+behind the document's best one. With a weight given the plain formula holds instead. `rerank` judges the best again.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..models import Answerable, Candidate, Ids, Query, ScorePart
 from ..storage.base import CatalogReader
-from .candidates import Candidates, Floats, Mask, nan_to_zero
+from .candidates import Candidates, Floats, Mask, Part, nan_to_zero
 from .ranker import FLOOR, LinearRanker, aggregated, chunk_scores, document_features, ranks_of
 
 #: How far a chunk with the identifier is put above the best one without, in points of the scale.
 MARGIN = {"learned": 0.2, "rrf": 0.002, "weighted": 0.01, "rerank": 0.01, "cross-encoder": 0.01}
 
-#: The parts of a row's score.
-Parts = Callable[[int], Iterable[ScorePart]]
+#: The cross-encoder's part of the sum; the rest is the first stage's relevance.
+MODEL_SHARE = 0.7
+#: The semantic score's part in the stage without a model; the rest is the keyword score's.
+SEMANTIC_SHARE = 0.7
 
 
 def score(why: Iterable[ScorePart]) -> float:
@@ -31,31 +33,34 @@ def score(why: Iterable[ScorePart]) -> float:
 
 
 class Ranked:
-    """Rows of the candidates, best first by their sums, ties by chunk id. A candidate is made when it is looked at.
+    """Rows of the candidates (all, unless given), best first by the sums of their parts, ties by chunk id.
 
-    `rows` are those that take part and `sums` theirs; `parts` add up to the row's sum, but for rounding. `scale` names
-    the calibration curve of the sums; it is empty where relevance is the plain sum. `rerank` holds scores of rows.
+    `scale` names the calibration curve of the sums; it is empty where relevance is the plain sum. Where it has a
+    margin, rows that hold a required identifier come first. `rerank` holds scores of rows.
     """
 
     def __init__(
         self,
         candidates: Candidates,
-        rows: Ids,
-        sums: Floats,
-        parts: Parts,
+        parts: Sequence[Part],
         scale: str = "",
-        *,
-        keyword: Floats | None = None,
-        semantic: Floats | None = None,
+        rows: Ids | None = None,
         rerank: Floats | None = None,
     ) -> None:
-        order = np.lexsort((candidates.chunks.chunk_ids[rows], -sums))
-        self.candidates, self.scale = candidates, scale
+        rows = np.arange(len(candidates.chunk_ids)) if rows is None else rows
+        points = np.array([nan_to_zero(part.points[rows]) for part in parts])
+        sums = np.array(list(map(math.fsum, points.T.tolist())))
+        if candidates.asks_identifier and scale in MARGIN:
+            holds, own = candidates.holds_identifier, np.full(len(candidates.chunk_ids), np.nan)
+            own[rows] = boost(sums, holds[rows], MARGIN[scale])
+            sums = sums + own[rows]
+            parts = [*parts, Part("identifier", None, np.ones(len(own)), np.where(holds, own, np.nan))]
+        order = np.lexsort((candidates.chunk_ids[rows], -sums))
+        self.candidates, self.scale, self.parts = candidates, scale, parts
         self.rows: Ids = rows[order]
-        self.chunk_ids: list[int] = candidates.chunks.chunk_ids[self.rows].tolist()
+        self.chunk_ids: list[int] = candidates.chunk_ids[self.rows].tolist()
         self.sums: list[float] = sums[order].tolist()
-        self.parts = parts
-        self._scores = (keyword, semantic, rerank)
+        self._scores = (candidates.keyword_scores(), candidates.cosine, rerank)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -65,20 +70,17 @@ class Ranked:
 
     def candidate(self, place: int, *, explain: bool = True) -> Candidate:
         """The candidate at a place, counted from 0; its reasons with `explain`."""
-        row = int(self.rows[place])
-        chunks = self.candidates.chunks
+        row, why = int(self.rows[place]), []
+        for source, ranks, raw, points in self.parts if explain else ():
+            if not np.isnan(points[row]):
+                rank = int(ranks[row]) if ranks is not None else 0
+                why.append(ScorePart(source, rank or None, float(raw[row]), float(points[row])))
         keyword, semantic, rerank = (
             None if column is None or np.isnan(column[row]) else float(column[row]) for column in self._scores
         )
-        return Candidate(
-            int(chunks.chunk_ids[row]),
-            int(chunks.doc_ids[row]),
-            tuple(self.parts(row)) if explain else (),
-            keyword,
-            semantic,
-            rerank,
-            identifier=self.candidates.asks_identifier and bool(chunks.holds_identifier[row]),
-        )
+        chunk_id, doc_id = self.chunk_ids[place], int(self.candidates.doc_ids[row])
+        identifier = self.candidates.asks_identifier and bool(self.candidates.holds_identifier[row])
+        return Candidate(chunk_id, doc_id, tuple(why), keyword, semantic, rerank, identifier=identifier)
 
 
 def boost(sums: Floats, holders: Mask, margin: float) -> Floats:
@@ -98,49 +100,16 @@ def boost(sums: Floats, holders: Mask, margin: float) -> Floats:
     return points
 
 
-def ranked(
-    candidates: Candidates,
-    sums: Floats,
-    parts: Parts,
-    scale: str,
-    rows: Ids | None = None,
-    rerank: Floats | None = None,
-) -> Ranked:
-    """Rows (all, unless given) by their sums, those with the required identifier first."""
-    rows = np.arange(len(sums)) if rows is None else rows
-    with_identifier = parts
-    if candidates.asks_identifier:
-        points = np.zeros(len(candidates.chunks))
-        points[rows] = boost(sums, candidates.chunks.holds_identifier[rows], MARGIN[scale])
-        sums = sums + points[rows]
-
-        def with_identifier(row: int) -> Iterable[ScorePart]:
-            yield from parts(row)
-            if candidates.chunks.holds_identifier[row]:
-                yield ScorePart("identifier", None, 1.0, float(points[row]))
-
-    keyword, semantic = candidates.keyword_scores(), candidates.chunks.semantic
-    return Ranked(candidates, rows, sums, with_identifier, scale, keyword=keyword, semantic=semantic, rerank=rerank)
-
-
 def by_keyword(candidates: Candidates) -> Ranked:
     """By keyword score alone."""
-    places, scores = candidates.places(candidates.keyword), candidates.keyword_scores()
-    rows = np.flatnonzero(~np.isnan(scores))
-    parts: Parts = lambda row: candidates.keyword_parts(row, int(places[row]))  # noqa: E731
-    return Ranked(candidates, rows, scores[rows], parts, "keyword", keyword=scores)
+    rows = np.flatnonzero(~np.isnan(candidates.keyword_scores()))
+    return Ranked(candidates, candidates.keyword_parts(), "keyword", rows)
 
 
 def by_cosine(candidates: Candidates) -> Ranked:
     """By cosine alone."""
-    places, scores, raw = candidates.places(candidates.semantic), candidates.chunks.semantic, candidates.semantic.raw
-    rows = np.flatnonzero(places)
-
-    def parts(row: int) -> list[ScorePart]:
-        rank = int(places[row])
-        return [ScorePart("semantic", rank, raw[rank - 1], float(scores[row]))]
-
-    return Ranked(candidates, rows, scores[rows], parts, "semantic", semantic=scores)
+    rows = np.flatnonzero(candidates.places(candidates.semantic))
+    return Ranked(candidates, [candidates.semantic_part()], "semantic", rows)
 
 
 def by_weight(candidates: Candidates, weight: float) -> Ranked:
@@ -148,27 +117,28 @@ def by_weight(candidates: Candidates, weight: float) -> Ranked:
 
     At 0 the order is the keyword mode's, at 1 the semantic mode's.
     """
-    places = candidates.places(candidates.keyword), candidates.places(candidates.semantic)
-    keyword, semantic = candidates.keyword_scores(), candidates.chunks.semantic
+    parts = candidates.keyword_parts(1 - weight) if weight < 1 else []
+    parts += [candidates.semantic_part(weight)] if weight > 0 else []
+    rows = np.flatnonzero(np.any([nan_to_zero(part.points) > 0 for part in parts], axis=0))
+    return Ranked(candidates, parts, rows=rows)
 
-    def parts(row: int) -> list[ScorePart]:
-        found = candidates.keyword_parts(row, int(places[0][row]), 1 - weight) if weight < 1 else []
-        if weight > 0 and not np.isnan(semantic[row]):
-            cosine = float(semantic[row])
-            found.append(ScorePart("semantic", int(places[1][row]) or None, cosine, weight * cosine))
-        return found
 
-    sums = (1 - weight) * nan_to_zero(keyword) + weight * nan_to_zero(semantic)
-    rows = np.flatnonzero(sums > 0)
-    return Ranked(candidates, rows, sums[rows], parts, keyword=keyword, semantic=semantic)
+def by_scores(candidates: Candidates, keyword_weight: float, semantic_weight: float) -> Ranked:
+    """Chunks by the weighted sum of their absolute scores."""
+    words = Part("keyword", candidates.places(candidates.keyword), candidates.bm25, keyword_weight * candidates.bm25)
+    if not candidates.hyde.ids:
+        return Ranked(candidates, [words, candidates.semantic_part(semantic_weight)], "weighted")
+    hyde, half = candidates.column(candidates.hyde), semantic_weight / 2
+    answer = Part("hyde", candidates.places(candidates.hyde), hyde, half * hyde)
+    return Ranked(candidates, [words, candidates.semantic_part(half), answer], "weighted")
 
 
 def learned(candidates: Candidates, ranker: LinearRanker) -> Ranked:
     """Documents by the learned sum of their features, chunks by their distance to the document's best."""
-    documents, own = document_features(candidates), chunk_scores(candidates)
-    sums = np.array(list(map(math.fsum, ranker.points(documents).tolist())))
-    owner = np.searchsorted(documents.ids, candidates.chunks.doc_ids)
-    return _by_document(candidates, owner, sums, lambda row: ranker.parts(documents, row), own, "learned")
+    documents = document_features(candidates)
+    owner = np.searchsorted(documents.ids, candidates.doc_ids)
+    parts = _of_documents(ranker.parts(documents), owner, chunk_scores(candidates))
+    return Ranked(candidates, parts, "learned")
 
 
 def by_rrf(candidates: Candidates, k: int) -> Ranked:
@@ -178,66 +148,58 @@ def by_rrf(candidates: Candidates, k: int) -> Ranked:
     SIGIR 2009; their k is 60, a smaller k trusts first places more. Ranks say nothing about how good a first place is:
     `evidence`, the same for all candidates, adds the best keyword score and cosine, so that sums of queries compare.
     """
-    chunks = candidates.chunks
-    ids, owner = np.unique(chunks.doc_ids, return_inverse=True)
+    ids, owner = np.unique(candidates.doc_ids, return_inverse=True)
     retrievers = [ranking for ranking in (candidates.keyword, candidates.semantic, candidates.hyde) if ranking.ids]
-    sums, own, columns = np.zeros(len(ids)), np.zeros(len(chunks)), []
+    own, parts = np.zeros(len(owner)), []
     for ranking in retrievers:
-        best, further = aggregated(nan_to_zero(chunks.column(ranking)), owner, len(ids), FLOOR[ranking.source])
-        raw = best + further
-        ranks, (rows, places) = ranks_of(raw), chunks.rows_of(ranking)
-        points = np.where(ranks > 0, 1 / (k + ranks), 0.0)
-        sums += points
-        own[rows] += 1 / (k + places)
-        columns.append((ranking.source, ranks, raw, points))
-    best_scores = math.fsum(max(one.scores) for one in retrievers) / len(retrievers) if retrievers else 0.0
-
-    def parts(document: int) -> Iterable[ScorePart]:
-        for source, ranks, raw, points in columns:
-            if ranks[document]:
-                yield ScorePart(source, int(ranks[document]), float(raw[document]), float(points[document]))
-        yield ScorePart("evidence", None, best_scores, best_scores)
-
-    return _by_document(candidates, owner, sums + best_scores, parts, own, "rrf")
+        scores, places = nan_to_zero(candidates.column(ranking)), candidates.places(ranking)
+        best, further = aggregated(scores, owner, len(ids), FLOOR[ranking.source])
+        raw, ranks = best + further, ranks_of(best + further)
+        parts.append(Part(ranking.source, ranks, raw, np.where(ranks > 0, 1 / (k + ranks), np.nan)))
+        own += np.where(places > 0, 1 / (k + places), 0.0)
+    constant = np.full(len(ids), math.fsum(max(one.scores) for one in retrievers) / max(len(retrievers), 1))
+    return Ranked(candidates, _of_documents([*parts, Part("evidence", None, constant, constant)], owner, own), "rrf")
 
 
-def by_scores(candidates: Candidates, keyword_weight: float, semantic_weight: float) -> Ranked:
-    """Chunks by the weighted sum of their absolute scores."""
-    chunks = candidates.chunks
-    retrieved = [("semantic", candidates.semantic, chunks.semantic)]
-    if candidates.hyde.ids:
-        retrieved.append(("hyde", candidates.hyde, chunks.column(candidates.hyde)))
-    columns = [("keyword", candidates.places(candidates.keyword), chunks.bm25, keyword_weight)]
-    columns += [(name, candidates.places(one), own, semantic_weight / len(retrieved)) for name, one, own in retrieved]
-
-    def parts(row: int) -> list[ScorePart]:
-        return [
-            ScorePart(name, int(places[row]) or None, float(own[row]), weight * float(own[row]))
-            for name, places, own, weight in columns
-            if not np.isnan(own[row])
-        ]
-
-    sums = np.sum([weight * nan_to_zero(own) for _, _, own, weight in columns], axis=0)
-    return ranked(candidates, sums, parts, "weighted")
-
-
-def _by_document(
-    candidates: Candidates, owner: Ids, documents: Floats, document_parts: Parts, own: Floats, scale: str
-) -> Ranked:
+def _of_documents(parts: Iterable[Part], owner: Ids, own: Floats) -> list[Part]:
     """A chunk has its document's parts, and loses what it lies behind the document's best chunk.
 
-    `owner` is each chunk's document, a row of `documents` with its sum; `own` is what each chunk counts.
+    `owner` is each chunk's document, a row of `parts`; `own` is what each chunk counts.
     """
-    best = np.full(len(documents), -math.inf)
+    best = np.full(owner.max(initial=-1) + 1, -math.inf)
     np.maximum.at(best, owner, own)
     behind = own - best[owner]
+    spread = [
+        Part(source, None if ranks is None else ranks[owner], raw[owner], points[owner])
+        for source, ranks, raw, points in parts
+    ]
+    return [*spread, Part("passage", None, own, np.where(behind < 0, behind, np.nan))]
 
-    def parts(row: int) -> Iterable[ScorePart]:
-        yield from document_parts(int(owner[row]))
-        if behind[row]:
-            yield ScorePart("passage", None, float(own[row]), float(behind[row]))
 
-    return ranked(candidates, documents[owner] + behind, parts, scale)
+def by_model(first: Ranked, logits: Floats, relevance: Callable[[float], float]) -> Ranked:
+    """By a cross-encoder's logits, one a row, NaN where it didn't read; there, the first stage's relevance is all."""
+    own = 1 / (1 + np.exp(-np.clip(logits, -700, 700)))
+    opinion = np.zeros(len(logits))
+    opinion[first.rows] = [relevance(total) for total in first.sums]
+    ranks = np.empty(len(logits), dtype=np.int64)
+    ranks[np.lexsort((first.candidates.chunk_ids, -logits))] = np.arange(1, len(logits) + 1)  # NaN comes last
+    parts = [
+        Part("first stage", None, opinion, (1 - MODEL_SHARE) * opinion),
+        Part("rerank", ranks, logits, MODEL_SHARE * own),
+    ]
+    return Ranked(first.candidates, parts, "cross-encoder", first.rows, own)
+
+
+def keyword_stage(first: Ranked, count: int, threshold: float) -> Ranked | None:
+    """70% meaning and 30% words over the `count` best by meaning with a keyword score of at least the threshold, and
+    all that hold the query's identifier; None where that leaves nothing."""
+    candidates = first.candidates
+    places, words = candidates.places(candidates.semantic), candidates.keyword_scores()
+    near = (places > 0) & (places <= count) & (nan_to_zero(words) >= threshold)
+    rows = first.rows[(near | (candidates.holds_identifier & candidates.asks_identifier))[first.rows]]
+    parts = [candidates.semantic_part(SEMANTIC_SHARE), Part("keyword", None, words, (1 - SEMANTIC_SHARE) * words)]
+    sums = nan_to_zero(parts[0].points) + nan_to_zero(parts[1].points)
+    return Ranked(candidates, parts, "rerank", rows, sums) if len(rows) else None
 
 
 #: Share of the chunks: while more of them have no vectors yet, that nothing is near says little.
@@ -335,5 +297,5 @@ def answerability(
         return answerable
     count = reader.count()
     missing = count.chunks - count.embedded_chunks
-    incomplete = missing > WITHOUT_VECTORS * count.chunks or np.isnan(candidates.chunks.semantic).any()
+    incomplete = missing > WITHOUT_VECTORS * count.chunks or np.isnan(candidates.cosine).any()
     return "unknown" if incomplete else answerable

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Literal
 
 from ..models import AnalyzedQuery, Mode
@@ -41,6 +40,16 @@ _QUESTION = re.compile(r"^(how|what|why|when|where|which|who|can|could|does|do|i
 _ACRONYM = re.compile(r"\b[A-Z][A-Z0-9]{1,7}\b")  #: API, JWT, S3
 
 
+#: Told in this order.
+_TYPES: tuple[tuple[QueryType, re.Pattern[str]], ...] = (
+    ("troubleshooting", _TROUBLE),
+    ("navigational", _NAVIGATIONAL),
+    ("conceptual", _CONCEPTUAL),
+    ("factual", _FACTUAL),
+    ("conceptual", _INSTRUCTION),
+)
+
+
 class QueryRouter:
     """Chooses a mode for a question."""
 
@@ -58,29 +67,35 @@ class QueryRouter:
     def judge(self, query: AnalyzedQuery) -> AnalyzeResponse:
         """The same for a question already analysed."""
         text, words = query.text.strip(), len(query.text.split())
-        query_type, indicators, reasons = _type(text)
         asked = bool(_QUESTION.match(text)) or text.endswith("?")
-        technical = _technical_terms(text, query.identifiers)
-        complexity = min(
-            1.0,
+        query_type: QueryType = "factual" if asked else "navigational"
+        seen, reason = 0, "factual: a plain question" if asked else "navigational: names a topic"
+        for kind, pattern in _TYPES:
+            indicators = [match[0] for match in pattern.finditer(text)]
+            if indicators and (pattern is not _INSTRUCTION or words > 2):  # a bare "install" names a topic
+                query_type, seen, reason = kind, len(indicators), f"{kind}: “{indicators[0].lower()}”"
+                break
+        # identifiers as they are typed, and acronyms, which decide nothing: many documents hold them
+        typed = [re.search(re.escape(name), text, re.IGNORECASE) for name in query.identifiers]
+        names = [match[0] if match else name for match, name in zip(typed, query.identifiers, strict=True)]
+        acronyms = [] if text.isupper() and " " in text else _ACRONYM.findall(text)
+        technical = sorted({name.lower(): name for name in (*acronyms, *names)}.values(), key=text.find)
+        complexity = (
             0.4 * min(len(query.terms) / 10, 1.0)
             + 0.2 * (words > 12)
             + 0.25 * (query_type in ("conceptual", "troubleshooting"))
-            + 0.15 * asked,
+            + 0.15 * asked
         )
         mode, confidence, why = self._mode(query, query_type, asked, words)
-        if technical:
-            reasons = (*reasons, f"names {', '.join(technical[:3])}")
-        confidence = min(0.95, confidence + 0.05 * max(0, indicators - 1))
         return AnalyzeResponse(
             query=query.text,
             query_type=query_type,
             complexity=round(complexity, 3),
             word_count=words,
-            technical_terms=list(technical),
+            technical_terms=technical,
             recommended_mode=mode,
-            confidence=round(confidence, 3),
-            reasons=[*reasons, why],
+            confidence=round(min(0.95, confidence + 0.05 * max(0, seen - 1)), 3),
+            reasons=[reason, *([f"names {', '.join(technical[:3])}"] if technical else []), why],
         )
 
     def _mode(self, query: AnalyzedQuery, query_type: str, asked: bool, words: int) -> tuple[Mode, float, str]:
@@ -92,36 +107,6 @@ class QueryRouter:
             return "keyword", 0.85, "quoted words must occur as they are"
         if query.identifiers and words <= 3 and not asked:
             return "keyword", 0.85, "a short technical query: exact words decide"
-        if query_type == "conceptual" and not query.identifiers and len(query.terms) >= 2:
-            if self._routing == "design":
-                return "hyde", 0.65, "a conceptual question: searched with a hypothetical answer"
-            return "hybrid", 0.65, "a conceptual question: meaning and words together"
+        if self._routing == "design" and query_type == "conceptual" and not query.identifiers and len(query.terms) > 1:
+            return "hyde", 0.65, "a conceptual question: searched with a hypothetical answer"
         return "hybrid", 0.7, "words and meaning together measure best on questions like this"
-
-
-def _technical_terms(text: str, identifiers: Sequence[str]) -> tuple[str, ...]:
-    """Identifiers, as they are typed, and acronyms, which decide nothing: many documents hold them."""
-    typed = (re.search(re.escape(name), text, re.IGNORECASE) for name in identifiers)
-    names = [match[0] if match else name for match, name in zip(typed, identifiers, strict=True)]
-    acronyms = [] if text.isupper() and " " in text else _ACRONYM.findall(text)
-    found = {name.lower(): name for name in (*acronyms, *names)}
-    return tuple(sorted(found.values(), key=text.find))
-
-
-def _type(text: str) -> tuple[QueryType, int, tuple[str, ...]]:
-    """The kind of question, how many of its indicators were seen, and which."""
-    rules: tuple[tuple[QueryType, re.Pattern[str]], ...] = (
-        ("troubleshooting", _TROUBLE),
-        ("navigational", _NAVIGATIONAL),
-        ("conceptual", _CONCEPTUAL),
-        ("factual", _FACTUAL),
-        ("conceptual", _INSTRUCTION),
-    )
-    for query_type, pattern in rules:
-        if pattern is _INSTRUCTION and len(text.split()) < 3:
-            continue  # a bare "install" names a topic
-        if seen := [match.group(0).lower() for match in pattern.finditer(text)]:
-            return query_type, len(seen), (f"{query_type}: “{seen[0]}”",)
-    if _QUESTION.match(text) or text.endswith("?"):
-        return "factual", 1, ("factual: a plain question",)
-    return "navigational", 0, ("navigational: names a topic",)

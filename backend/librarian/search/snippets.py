@@ -12,7 +12,7 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from ..models import AnalyzedQuery, Chunk, Frame, Snippet
 from ..text.analyzer import StandardAnalyzer
 from ..text.characters import spelt
 from ..text.sanitizing import without_hidden
-from .truncation import Place, Span, cut_to, rendered, spans_of
+from .truncation import Place, Span, cut_to, heaviest, rendered, spans_of
 
 CEILING = 600  #: characters that no snippet exceeds
 CORE = 320  #: characters of the sentences that an excerpt is built around
@@ -37,24 +37,18 @@ _DEEPEST = 40  #: blanks before a chunk that are taken for its indentation; more
 _PIECE = re.compile(r"\S+")
 _BLANK, _BEFORE = re.compile(r"\s"), re.compile(r"\S*\Z")  #: what ends a piece, and what a piece has before a place
 _WORD = re.compile(r"\w(?:.*\w)?", re.DOTALL)
-#: Letters of a token that a word with it surely begins with: Snowball's English stems differ from their words in the
-#: last letter at most (`happy`, `happi`), but for `dying`, `lying` and `tying`, which become `die`, `lie` and `tie`.
-_LETTERS, _IRREGULAR = _ALIKE_LETTERS, {"die", "lie", "tie"}
+#: Tokens that their words don't begin with; of others words have all letters but the last.
+_IRREGULAR = {"die", "lie", "tie"}
+#: What isn't ASCII, spells letters as HTML does, or joins one or two letters to a word: `e-mail` is `email`.
+_ODD = re.compile(r"[-&<\x80-\U0010ffff](?:(?<!-)|(?<=[a-zA-Z]-)(?<![a-zA-Z]{3}-))")
 
 #: Number of a span → the query's words in it with their weight; the numbers ascend.
-Weights = Mapping[int, Mapping[str, float]]
+Weights = dict[int, dict[str, float]]
 #: First and last offset of each piece of a part of a text, which stand between two blanks.
 Pieces = Callable[[str, int, int], list[tuple[int, int]]]
 
 
 # -- where the query's words stand ---------------------------------------------------------------------------------
-
-
-class Match(NamedTuple):
-    """What a piece, which stands between two blanks, says of the query."""
-
-    weights: Mapping[str, float]  #: the query's tokens that it holds or begins like, with their weight in it
-    words: Sequence[tuple[str, int, int]]  #: tokens that it holds, and where
 
 
 def all_pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
@@ -64,26 +58,23 @@ def all_pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 def english_prefilter(tokens: Collection[str]) -> Pieces:
     """What lets every piece through with one of the tokens in English, or with a token that begins like one; of others
-    few. It only looks at letters, which is far quicker than taking every piece apart."""
-    beginnings = {one[:1] if one in _IRREGULAR else one[: min(_LETTERS, max(len(one) - 1, 2))] for one in tokens}
-    words = "|".join(f"(?<=[{one[0]}{one[0].upper()}]){re.escape(one[1:])}" for one in beginnings if one[0].isalpha())
-    signs = "|".join(f"(?<={re.escape(one[0])}){re.escape(one[1:])}" for one in beginnings if not one[0].isalpha())
-    firsts = "".join(
-        re.escape(letter) for letter in sorted({c for one in beginnings for c in (one[0], one[0].upper())})
-    )
-    hint = re.compile(
-        # What isn't ASCII, spells letters as HTML does, or joins one or two letters to a word: `e-mail` is `email`.
-        rf"[{firsts}\-&<\x80-\U0010ffff](?:(?<=[&\x80-\U0010ffff])|(?<=<)(?=[wW])"
-        r"|(?<=[a-zA-Z]-)(?<![a-zA-Z]{3}-)(?=[a-zA-Z])"
-        # No word begins with a small letter behind another.
-        rf"|(?<![a-z][a-z])(?i:{words or '(?!)'})|(?i:{signs or '(?!)'}))"
-    )
+    few. It only looks for letters, which is far quicker than taking every piece apart."""
+    beginnings = {one[: 1 if one in _IRREGULAR else min(_ALIKE_LETTERS, max(len(one) - 1, 2))] for one in tokens}
 
     def pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
+        lower = text[start:end].lower()
+        if len(lower) != end - start:  # some letters have no small form of their length
+            return all_pieces(text, start, end)
+        places = [odd.start() for odd in _ODD.finditer(text, start, end)]
+        for beginning in beginnings:
+            at = lower.find(beginning)
+            while at >= 0:
+                places.append(start + at)
+                at = lower.find(beginning, at + 1)
         found: list[tuple[int, int]] = []
         behind = start
-        for letters in hint.finditer(text, start, end):
-            if (at := letters.start()) >= behind:
+        for at in sorted(places):
+            if at >= behind:
                 before = _BEFORE.search(text, text.rfind(" ", behind, at) + 1 or behind, at)
                 blank = _BLANK.search(text, at, end)
                 behind = blank.start() if blank else end
@@ -94,8 +85,8 @@ def english_prefilter(tokens: Collection[str]) -> Pieces:
     return pieces
 
 
-class MatchFinder(dict[str, Match | None]):
-    """Piece → what it says of the query, computed on first use. For one query and one language.
+class MatchFinder(dict[str, Sequence[Place]]):
+    """Piece → what of the query it says, and where, computed on first use. For one query and one language.
 
     Chunks of one answer share most of their words: each piece is taken apart once, for all of them.
     """
@@ -107,97 +98,69 @@ class MatchFinder(dict[str, Match | None]):
         self._by_piece = analyzer.by_piece(language)
         self._pieces = english_prefilter(wanted) if language in ("", "en") and wanted else all_pieces
 
-    def __missing__(self, piece: str) -> Match | None:
-        weights: dict[str, float] = {}
-        words: list[tuple[str, int, int]] = []
+    def __missing__(self, piece: str) -> Sequence[Place]:
         every = self._by_piece[piece]
         if ("&" in piece or "<" in piece) and (read := spelt(piece)) != piece and (word := _WORD.search(piece)):
             every = [*every, *((token, *word.span(), name) for token, _, _, name in self._by_piece[read])]
+        found = []
         for token, start, end, _ in every:
             if token in self._wanted:
-                weights[token] = self._wanted[token]
-                words.append((token, start, end))
-            elif (alike := self._beginnings.get(token[:_ALIKE_LETTERS])) is not None and alike not in weights:
-                weights[alike] = _ALIKE * self._wanted[alike]
-        found = self[piece] = Match(weights, words) if weights else None
-        return found
+                found.append(Place(start, end, token, self._wanted[token], exact=True))
+            elif (alike := self._beginnings.get(token[:_ALIKE_LETTERS])) is not None:
+                found.append(Place(start, end, alike, _ALIKE * self._wanted[alike], exact=False))
+        self[piece] = sorted(found)
+        return self[piece]
 
-    def within(self, text: str, start: int, end: int) -> list[tuple[int, int, Match]]:
-        """In order, the pieces of `text[start:end]` with a match."""
-        pieces = self._pieces(text, start, end)
-        return [(first, last, found) for first, last in pieces if (found := self[text[first:last]]) is not None]
+    def places(self, text: str, start: int = 0, end: int | None = None) -> list[Place]:
+        """In order, the words of `text[start:end]` that are the query's, or only begin like them."""
+        return [
+            place._replace(start=first + place.start, end=first + place.end)
+            for first, last in self._pieces(text, start, len(text) if end is None else end)
+            for place in self[text[first:last]]
+        ]
 
     def weights(self, text: str, spans: Sequence[Span]) -> Weights:
         """By the words in each span, those in few spans more; where there are none, by the words that hold one."""
         found: dict[int, dict[str, float]] = {}
-        for number, span in enumerate(spans):
-            for *_, match in self.within(text, span.start, span.end):
+        starts = [span.start for span in spans]
+        for place in self.places(text, spans[0].start, spans[-1].end):
+            number = bisect_right(starts, place.start) - 1
+            if place.start < spans[number].end:
                 here = found.setdefault(number, {})
-                for token, weight in match.weights.items():
-                    here[token] = max(weight, here.get(token, 0.0))
+                here[place.token] = max(place.weight, here.get(place.token, 0.0))
         for number, span in enumerate(spans) if not found else ():
             letters = "" if span.heading else text[span.start : span.end].lower()
             held = {token: _ALIKE for token in self._wanted if len(token) >= _ALIKE_LETTERS and token in letters}
             found |= {number: held} if held else {}
         spread = Counter(token for here in found.values() for token in here)
-        rarity = {token: math.log(1 + len(spans) / count) for token, count in spread.items()}
         for number, here in found.items():
             share = 0.5 if spans[number].heading else 1.0  # headings are shown beside the snippet anyway
             for token in here:
-                here[token] *= share * rarity[token]
+                here[token] *= share * math.log(1 + len(spans) / spread[token])
         return found
 
     def highlights(self, text: str) -> tuple[tuple[int, int], ...]:
         """Where words of the query stand, those that overlap taken together: a name stands where its parts do."""
         merged: list[tuple[int, int]] = []
-        for first, _, match in self.within(text, 0, len(text)):
-            for start, end in sorted([(first + start, first + end) for _, start, end in match.words]):
-                if merged and start < merged[-1][1]:
-                    start, end = merged[-1][0], max(merged.pop()[1], end)
-                merged.append((start, end))
+        for start, end, *_ in (place for place in self.places(text) if place.exact):
+            if merged and start < merged[-1][1]:
+                start, end = merged[-1][0], max(merged.pop()[1], end)
+            merged.append((start, end))
         return tuple(merged)
-
-    def places(self, text: str) -> Iterator[Place]:
-        """Where a text says something of the query: at words that do, or at pieces that only begin alike."""
-        for first, last, match in self.within(text, 0, len(text)):
-            for token, start, end in sorted(match.words, key=lambda word: word[1:]):
-                yield Place(first + start, first + end, {token: match.weights[token]})
-            if not match.words:
-                yield Place(first, last, match.weights)
 
 
 # -- which spans are shown -----------------------------------------------------------------------------------------
 
 
-def _window(spans: Sequence[Span], weights: Weights, space: int, nearer: Sequence[bool]) -> tuple[int, int]:
-    """First and last of the spans with most weight within `space` characters, the shortest such window.
-
-    `nearer` says of each span whether it stands in the part that is nearest to the query.
-    """
-    best, shortest, place = 0.0, 0, None
+def _core(spans: Sequence[Span], weights: Weights, space: int) -> tuple[int, int]:
+    """First and last of the spans that say most within so many characters; without any weight the first that is no
+    heading."""
     numbers = list(weights)
-    for nth, first in enumerate(numbers):
-        seen: dict[str, float] = {}
-        total = repeated = 0.0
-        for last in numbers[nth:]:
-            length = spans[last].end - spans[first].start
-            if length > space and last > first:
-                break
-            for token, weight in weights[last].items():
-                before = seen.get(token, 0.0)
-                repeated += min(before, weight)
-                if weight > before:
-                    total += weight - before
-                    seen[token] = weight
-            near = _NEAREST * sum(nearer[first : last + 1]) / (last - first + 1) if nearer else 0.0
-            rank = round(total + 0.1 * repeated + near, 9)
-            if rank > best or (rank == best and length < shortest):
-                best, shortest, place = rank, length, (first, last)
-    if place is None:
-        near_by = nearer or [False] * len(spans)
-        at = max(range(len(spans)), key=lambda number: (not spans[number].heading, near_by[number], -number))
-        place = at, at
-    return place
+    best = heaviest([(spans[number].start, spans[number].end, weights[number]) for number in numbers], space)
+    if best is not None:
+        return numbers[best[0]], numbers[best[1]]
+    first = next((number for number, span in enumerate(spans) if not span.heading), 0)
+    return first, first
 
 
 def section_at(limits: Sequence[int], offset: int) -> tuple[int, int]:
@@ -275,15 +238,14 @@ class Excerpts:
         text, spans = chunk.text, spans_of(chunk)
         if not spans:
             return Snippet(without_hidden(text.strip())[:CEILING], chunk.line_start, chunk.line_end)
-        finder = self._finder(language)
-        weights = finder.weights(text, spans)
-        core = _window(spans, weights, target, ())
+        weights = self._finder(language).weights(text, spans)
+        core = _core(spans, weights, target)
         for container in filter(None, (spans[core[0]].container, spans[core[1]].container)):
             members = [number for number, span in enumerate(spans) if span.container is container]
             whole = min(core[0], members[0]), max(core[1], members[-1])
             core = whole if len(rendered(text, spans[whole[0] : whole[1] + 1])) <= CEILING else core
         window = _grown(spans, core, _nearby(spans, core, context_lines), target)
-        return self._cut(text, spans, window, core, weights, finder, CEILING)[0]
+        return self._cut(text, spans, window, core, weights, language, CEILING)[0]
 
     def excerpt(
         self,
@@ -307,27 +269,30 @@ class Excerpts:
         if not spans:
             nothing = without_hidden(text.strip())[:space].rstrip()
             return Excerpt(Snippet(nothing, chunk.line_start, chunk.line_end), chunk.start, whole=True)
-        finder, base = self._finder(language), best[0] - chunk.start
-        inside = _among(spans, base, best[1] - chunk.start)
-        own = spans[inside[0] : inside[1] + 1]
-        weights = finder.weights(text, own)
-        nearer: list[bool] = []  # of each of these whether it stands in the part that is nearest to the question
+        base = best[0] - chunk.start
+        start, end = _among(spans, base, best[1] - chunk.start)
+        own = spans[start : end + 1]
+        weights = self._finder(language).weights(text, own)
         if nearest is not None:
-            low, high = nearest[0] + base, nearest[1] + base
-            nearer = [low <= (span.start + span.end) // 2 < high for span in own]
-        first, last = _window(own, weights, min(space, CORE), nearer)
+            matched = frozenset(weights)
+            for number, span in enumerate(own):
+                if nearest[0] <= (span.start + span.end) // 2 - base < nearest[1] and (
+                    number in matched or not matched
+                ):
+                    weights[number] = {**weights.get(number, {}), "": _NEAREST}
+        first, last = _core(own, weights, min(space, CORE))
         while first < last and _is_label(own[first]):  # headings are named above the excerpt, a table's in any case
             first += 1
         while _is_label(own[first]) and first + 1 < len(own):
             first = last = first + 1
-        core = first + inside[0], last + inside[0]
-        weights = {number + inside[0]: here for number, here in weights.items()}
+        core = first + start, last + start
+        weights = {number + start: here for number, here in weights.items()}
         low, high = section_at(limits, spans[core[0]].start + chunk.start)
         section = _among(spans, low - chunk.start, high - chunk.start)
         while section[0] < core[0] and spans[section[0]].heading:  # it is named above the excerpt
             section = section[0] + 1, section[1]
         window = _grown(spans, core, section, space)
-        snippet, (first, last) = self._cut(text, spans, window, core, weights, finder, space, least)
+        snippet, (first, last) = self._cut(text, spans, window, core, weights, language, space, least)
         whole = first <= section[0] and last >= section[1] and len(snippet.text) <= space
         return Excerpt(snippet, spans[core[0]].start + chunk.start, whole)
 
@@ -343,7 +308,7 @@ class Excerpts:
         window: tuple[int, int],
         core: tuple[int, int],
         weights: Weights,
-        finder: MatchFinder,
+        language: str,
         space: int,
         least: int = 0,
     ) -> tuple[Snippet, tuple[int, int]]:
@@ -361,8 +326,9 @@ class Excerpts:
                 first += 1
         if len(shown) > max(space, least):
             line = without_hidden(text[spans[first].start : spans[first].end]).rstrip()
-            shown = cut_to(shown, line, spans[first].container, list(finder.places(shown)), max(space, least))
-        highlights = finder.highlights(shown) if self._highlights else ()
+            places = self._finder(language).places(shown)
+            shown = cut_to(shown, line, spans[first].container, places, max(space, least))
+        highlights = self._finder(language).highlights(shown) if self._highlights else ()
         return Snippet(shown, spans[first].line, spans[last].line_end, highlights), (first, last)
 
 

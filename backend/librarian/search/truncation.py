@@ -205,11 +205,34 @@ def _mark(container: Frame) -> str:
 
 
 class Place(NamedTuple):
-    """Where a text says something of the question, and with which weight per token."""
+    """Where a text says a word of the query, or with less weight one that begins like it."""
 
     start: int
     end: int
-    tokens: Mapping[str, float]
+    token: str
+    weight: float
+    exact: bool
+
+
+def heaviest(pieces: Sequence[tuple[int, int, Mapping[str, float]]], space: int) -> tuple[int, int] | None:
+    """First and last of those pieces that together weigh most within `space` characters, the shortest such run; each
+    has its start, its end and the weights of its tokens. None where nothing weighs anything."""
+    best, shortest, found = 0.0, 0, None
+    for first, (start, _, _) in enumerate(pieces):
+        seen: dict[str, float] = {}
+        total = repeated = 0.0
+        for last, (_, end, weights) in enumerate(pieces[first:], first):
+            if end - start > space and last > first:
+                break
+            for token, weight in weights.items():
+                before = seen.get(token, 0.0)
+                repeated += min(before, weight)
+                total += max(0.0, weight - before)
+                seen[token] = max(before, weight)
+            rank = round(total + 0.1 * repeated, 9)
+            if rank > best or (rank == best and end - start < shortest):
+                best, shortest, found = rank, end - start, (first, last)
+    return found
 
 
 def cut_to(shown: str, line: str, container: Frame | None, places: Sequence[Place], ceiling: int) -> str:
@@ -223,7 +246,7 @@ def cut_to(shown: str, line: str, container: Frame | None, places: Sequence[Plac
     middle = rows.index(line) if line in rows else max(range(len(rows)), key=lambda number: len(rows[number]))
     start = _length(rows[:middle]) + 1 if middle else 0
     own = [place for place in places if start <= place.start < start + len(rows[middle])]
-    focus = _focus([Place(place.start - start, place.end - start, place.tokens) for place in own], ceiling // 2)
+    focus = _focus([place._replace(start=place.start - start, end=place.end - start) for place in own], ceiling // 2)
     if container.kind == "fence":
         rest = len(shown) - len(rows[middle])
         rows[middle] = _around(rows[middle], max(ceiling - rest, ceiling // 2), focus).rstrip(_FENCE_MARKS)
@@ -238,17 +261,8 @@ def cut_to(shown: str, line: str, container: Frame | None, places: Sequence[Plac
 
 def _focus(places: Sequence[Place], space: int) -> tuple[int, int]:
     """First and last character of the places that together weigh most among those that fit into the space."""
-    best, found = 0.0, (0, 0)
-    for number, first in enumerate(places):
-        seen: dict[str, float] = {}
-        for place in places[number:]:
-            if place.end - first.start > max(space, first.end - first.start):
-                break
-            seen.update({token: max(weight, seen.get(token, 0.0)) for token, weight in place.tokens.items()})
-            weight = sum(seen.values())
-            if weight > best:
-                best, found = weight, (first.start, place.end)
-    return found
+    best = heaviest([(place.start, place.end, {place.token: place.weight}) for place in places], space)
+    return (places[best[0]].start, places[best[1]].end) if best else (0, 0)
 
 
 def _beginning(length: int, space: int, focus: tuple[int, int]) -> int:

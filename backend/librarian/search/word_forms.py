@@ -1,16 +1,18 @@
-"""Other forms under which a library holds a word of a query: compounds that it is a part of, umlauts spelt as two
-letters, and words that begin with what stands before a `*`.
+"""A library's own indexed words: other forms under which it holds a word of a query, and the nearest word to one.
 
-Forms are looked for among the library's own indexed words, so that no dictionary of a language is needed.
+Forms are compounds that a word is a part of, umlauts spelt as two letters, and words that begin with what stands before
+a `*`. They are looked for among the indexed words, so that no dictionary of a language is needed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher, get_close_matches
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
+from ..models import AnalyzedQuery, Filters, Selection
 from ..text.analyzer import StandardAnalyzer
 from ..text.scripts import fold_accents, normal
 
@@ -25,93 +27,112 @@ _TERMS = 300_000  #: most frequent indexed words that are looked through
 _SHORTEST, _REST, _LONG = 4, 3, 5  #: letters of a part, of the rest of its compound, and of a part inside or a stem
 _LONG_WORD = "bankbank"  #: a word's stem may be another one where it ends a long word
 _WORD = re.compile(r"[^\W\d_]{2,40}(?:\*|(?![\w*]))")
-#: How letters are written where a keyboard lacks them, in both directions.
+#: How letters are written where a keyboard lacks them, in both directions, and what shows that they may be.
 _SPELT = (("ä", "ae"), ("ö", "oe"), ("ø", "oe"), ("ü", "ue"), ("å", "aa"))
+OTHERWISE = re.compile(r"\*|ae|oe|ue|aa|[äöøüå]", re.IGNORECASE)
+
+CLOSENESS = 0.7  #: how like a word's stem (difflib's ratio) an indexed one must be
+#: The most frequent indexed words with the same first two letters are compared, and passages read to see how a stem's
+#: words are written.
+COMPARED, CHUNKS_READ = 500, 5
+EVERYTHING = Selection(Filters(), None, 0)
+
+Texts = Callable[[Sequence[int]], Mapping[int, str]]  #: passages by id
 
 
-OTHERWISE = re.compile(r"\*|ae|oe|ue|aa|[äöøüå]", re.IGNORECASE)  #: what may be spelt in another way
-
-
-class WordForms:
-    """Finds the forms of words in one library. Safe to use from several threads."""
+class IndexedWords:
+    """The indexed words of one library. Safe to use from several threads."""
 
     def __init__(self, analyzer: StandardAnalyzer, lexical: KeywordIndex) -> None:
-        self._analyzer = analyzer
-        self._lexical = lexical
+        self.analyzer = analyzer
+        self.lexical = lexical
+        self._beginning = lru_cache(64)(lambda prefix, generation: lexical.terms(prefix, COMPARED))
         self._terms = lru_cache(1)(lambda generation: self._read_terms())
 
-    def of(self, text: str, language: str, languages: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    def stems(self, word: str, languages: Sequence[str]) -> set[str]:
+        """What a word is indexed as in any of these languages."""
+        return {token for language in languages or ("",) for token in self.analyzer.tokens(word, language)}
+
+    def forms(self, text: str, language: str, languages: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Words of a query in that language, in lower case, with indexed words that are forms of them; `languages` are
         the library's."""
-        languages = languages or ("",)
         found: dict[str, tuple[str, ...]] = {}
         matches = list(_WORD.finditer(text))[:WORDS]
         compounding = language in COMPOUNDING and len(matches) <= _FEW
         for match in matches:
             word = normal(match.group())
             if word.endswith("*"):
-                forms = self._lexical.terms(fold_accents(word[:-1]), FORMS * 2)
+                forms = self.lexical.terms(fold_accents(word[:-1]), FORMS * 2)
             else:
-                spellings = {spelling: self._stems(spelling, languages) for spelling in (word, *_spelt(word))}
-                stems = spellings.pop(word)
-                others = set().union(*spellings.values())
-                forms = sorted(self._lexical.frequencies(others)) if others else []
-                wanted = not COMPOUNDING.isdisjoint(languages) or not self._analyzer.is_word(word)
-                if compounding or (wanted and not self._lexical.frequencies(stems)):
+                spellings, stems = _spelt(word), self.stems(word, languages)
+                others = {stem for spelling in spellings for stem in self.stems(spelling, languages)}
+                forms = sorted(self.lexical.frequencies(others)) if others else []
+                wanted = not COMPOUNDING.isdisjoint(languages) or not self.analyzer.is_word(word)
+                if compounding or (wanted and not self.lexical.frequencies(stems)):
                     forms += self._compounds((word, *spellings), languages)
                 forms = [form for form in forms if form not in stems]
             if forms:
                 found[match.group().lower().rstrip("*")] = tuple(dict.fromkeys(forms))
         return found
 
-    def _stems(self, word: str, languages: Sequence[str]) -> set[str]:
-        return {token for language in languages for token in self._analyzer.tokens(word, language)}
+    def near(self, word: str, stems: Collection[str], languages: Sequence[str], texts: Texts) -> str:
+        """The nearest word as the library writes it to one that it doesn't hold, by its stems; empty where none is."""
+        near = [
+            (SequenceMatcher(None, close, stem).ratio(), close)
+            for stem in stems
+            for close in get_close_matches(stem, self._beginning(stem[:2], self.lexical.generation), 1, CLOSENESS)
+        ]
+        if not near:
+            return ""
+        stem = max(near)[1]
+        chunks = texts(self.lexical.search(AnalyzedQuery(stem, (stem,), ()), EVERYTHING, CHUNKS_READ).ids)
+        words = {found for text in chunks.values() for found in re.findall(r"\w+", text)}
+        forms = [one for one in words if fold_accents(one.lower()).startswith(stem[:2])]
+        forms = [one for one in forms if stem in self.stems(one, languages)]
+        return max(sorted(forms), key=partial(alike, word), default=stem)
 
     def _compounds(self, spellings: Sequence[str], languages: Sequence[str]) -> list[str]:
         """Indexed words that a word, in one of its spellings, is a part of; most frequent first."""
         found: dict[str, None] = {}
         for word in spellings:
             typed = fold_accents(word)
-            behind = (self._analyzer.stem(_LONG_WORD + word, one) for one in languages if one in COMPOUNDING)
-            stems = self._stems(word, languages).union(one.removeprefix(_LONG_WORD) for one in behind) - {typed}
+            behind = (self.analyzer.stem(_LONG_WORD + word, one) for one in languages if one in COMPOUNDING)
+            stems = self.stems(word, languages).union(one.removeprefix(_LONG_WORD) for one in behind) - {typed}
             for part in (typed, *sorted(stems)):
                 if len(part) >= _REST and len(typed) >= _SHORTEST:
-                    terms = self._holding(part)
-                    found |= dict.fromkeys(term for term in terms if _is_compound(term, part, stemmed=part != typed))
+                    found |= dict.fromkeys(self._holding(part, stemmed=part != typed))
         return list(found)[:FORMS]
 
-    def _holding(self, part: str) -> Iterator[str]:
-        words = self._terms(self._lexical.generation)
-        at = words.find(part)
-        while at >= 0:
-            end = words.index("\n", at)
-            yield words[words.rindex("\n", 0, at) + 1 : end]
-            at = words.find(part, end)
+    def _holding(self, part: str, *, stemmed: bool) -> Iterator[str]:
+        """Indexed words that hold a part, as typed or as its stem, and another word before or behind it."""
+        words = self._terms(self.lexical.generation)
+        for match in re.finditer(re.escape(part), words):
+            term = words[words.rindex("\n", 0, match.start()) + 1 : words.index("\n", match.end())]
+            before, _, behind = term.partition(part)
+            if not before:
+                is_compound = len(behind) >= _REST and (not stemmed or len(part) >= _LONG)
+            elif behind or len(part) >= _LONG:
+                is_compound = len(part) >= _LONG and len(before) >= _REST - 1
+            else:
+                is_compound = len(before) > _REST
+            if is_compound:
+                yield term
 
     def _read_terms(self) -> str:
         """Indexed words, most frequent first, each between line breaks."""
-        words = (word for word in self._lexical.terms("", _TERMS) if len(word) > _SHORTEST and word.isalpha())
+        words = (word for word in self.lexical.terms("", _TERMS) if len(word) > _SHORTEST and word.isalpha())
         return "\n".join(("", *words, ""))
 
 
-def _spelt(word: str) -> set[str]:
+def _spelt(word: str) -> list[str]:
     """A word with letters in place of two that stand for them, or the other way round: one kind of them, or all."""
     found = {word.replace(*pair) for pair in _SPELT} | {word.replace(two, one) for one, two in _SPELT}
     plain = whole = word
     for letter, two in _SPELT:
         plain, whole = plain.replace(letter, two), whole.replace(two, letter)
-    return (found | {plain, whole}) - {word}
+    return sorted((found | {plain, whole}) - {word})
 
 
-def _is_compound(term: str, part: str, *, stemmed: bool) -> bool:
-    """Whether an indexed word holds a part, as typed or as its stem, and another word before or behind it.
-
-    >>> [_is_compound(term, "fehl", stemmed=True) for term in ("schreibfehl", "empfehl", "fehlend")]
-    [True, False, False]
-    """
-    before, _, behind = term.partition(part)
-    if not before:
-        return len(behind) >= _REST and (not stemmed or len(part) >= _LONG)
-    if behind or len(part) >= _LONG:
-        return len(part) >= _LONG and len(before) >= _REST - 1
-    return len(before) > _REST
+def alike(typed: str, written: str) -> float:
+    """How alike two words are, from 0 to 1, whatever their case."""
+    return SequenceMatcher(None, typed.casefold(), written.casefold()).ratio()

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from librarian.models import Ranking
-from librarian.search.candidates import Candidates, ChunkTable
+from librarian.search.candidates import Candidates
 from librarian.search.ranker import (
     DECAY,
     FEWEST,
@@ -29,7 +28,7 @@ from librarian.search.ranker import (
     document_features,
     shipped,
 )
-from librarian.search.ranking import learned, score
+from librarian.search.ranking import learned
 
 SCORES = st.none() | st.floats(0.01, 1.0)
 Drawn = list[tuple[int, float | None, float | None, float]]
@@ -46,8 +45,8 @@ def ranking_of(source: str, scores: dict[int, float]) -> Ranking:
 def candidates_of(drawn: Drawn) -> Candidates:
     docs, bm25, semantic, body = (np.array(column, dtype=np.float64) for column in zip(*drawn, strict=True))
     ids, holds = np.arange(1, len(drawn) + 1), np.zeros(len(drawn), dtype=np.bool_)
-    chunks = ChunkTable(ids, docs.astype(np.int64), bm25, semantic, holds, body)
-    return Candidates(ranking_of("keyword", {}), ranking_of("semantic", {}), NOTHING, chunks)
+    rankings = ranking_of("keyword", {}), ranking_of("semantic", {}), NOTHING
+    return Candidates(*rankings, ids, docs.astype(np.int64), bm25, semantic, body, holds)
 
 
 def of(drawn: Drawn) -> DocumentFeatures:
@@ -67,7 +66,7 @@ def test_further_chunks_add_less_and_less_to_the_best(drawn: Drawn) -> None:
             assert found.values[name][row] == own[0]
             expected = sum(one * DECAY**number for number, one in enumerate(further, 1))
             assert found.values[f"{name}_further"][row] == pytest.approx(expected)
-        sums, ranks = found.values[name] + found.values[f"{name}_further"], found.ranks[name]
+        sums, ranks = found.values[name] + found.values[f"{name}_further"], found.ranks[f"{name}_scaled"]
         assert (ranks > 0).tolist() == (sums > 0).tolist()
         assert (np.diff(sums[np.argsort(np.where(ranks > 0, ranks, 99), kind="stable")]) <= 1e-12).all()
 
@@ -103,8 +102,7 @@ def test_scaled_features_run_from_the_worst_candidate_to_the_best(drawn: Drawn) 
     weights = {**shipped().weights, "evidence": GIVEN["evidence"]}
     for row in range(len(found)):
         expected = sum(weight * found.values[name][row] for name, weight in weights.items())
-        assert score(shipped().parts(found, row)) == pytest.approx(expected)
-        assert math.fsum(shipped().points(found)[row]) == score(shipped().parts(found, row))
+        assert np.nansum([part.points[row] for part in shipped().parts(found)]) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("others", "share"), [(0, 1.0), (1, 0.98), (30, 0.0)])
@@ -119,7 +117,8 @@ def test_words_come_before_the_best_of_what_is_far_in_meaning() -> None:
     far: Drawn = [(2, None, 0.104, 0.0), (2, None, 0.1, 0.0)]
     found = of(held + far)
     assert found.values["semantic_scaled"].tolist() == pytest.approx([0.0, 0.104 / 0.25])
-    sums = dict(zip(found.ids.tolist(), shipped().points(found).sum(axis=1).tolist(), strict=True))
+    points = np.nansum([part.points for part in shipped().parts(found)], axis=0)
+    sums = dict(zip(found.ids.tolist(), points.tolist(), strict=True))
     assert sums[1] > sums[2]
 
 
@@ -131,7 +130,7 @@ def test_a_scaled_feature_keeps_the_rank_of_its_absolute_one() -> None:
 def test_a_query_without_candidates_has_no_documents() -> None:
     nothing = np.empty(0, dtype=np.int64)
     empty = ranking_of("keyword", {}), ranking_of("semantic", {}), NOTHING
-    candidates = Candidates(*empty, ChunkTable.of(nothing, nothing))
+    candidates = Candidates.of(*empty, nothing, nothing)
     assert len(document_features(candidates)) == 0
     assert list(learned(candidates, shipped())) == []
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import librarian.evaluation
 import librarian.search
 from librarian.models import Ranking
-from librarian.search.candidates import Candidates, ChunkTable
+from librarian.search.candidates import Candidates
 from librarian.search.ranking import boost, by_rrf, score
 
 MODULES = [
@@ -47,7 +47,7 @@ def ranking_of(source: str, scores: dict[int, float]) -> Ranking:
 def fused(keyword: Ranking, semantic: Ranking, k: int = 10) -> dict[int, float]:
     """Sums by chunk, each chunk a document of its own."""
     ids = np.unique(np.array([*keyword.ids, *semantic.ids], dtype=np.int64))
-    found = by_rrf(Candidates(keyword, semantic, NOTHING, ChunkTable.of(ids, ids)), k)
+    found = by_rrf(Candidates.of(keyword, semantic, NOTHING, ids, ids), k)
     for candidate, total in zip(found, found.sums, strict=True):
         assert score(candidate.why) == pytest.approx(total)
     return dict(zip(found.chunk_ids, found.sums, strict=True))

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from librarian.models import Deadline, Query, SearchOutcome
-from librarian.search.answer_cache import Key, ResultCache
+from librarian.search.answer_cache import ResultCache
 from librarian.search.engine import HybridSearchEngine
 from librarian.search.ranker import shipped
 from librarian.search.ranking import Calibration
-from librarian.storage.database import LruCache
 
 from .library import Library
 
@@ -35,9 +34,8 @@ class Meanwhile:
 
 
 def cached(engine: HybridSearchEngine, around: Meanwhile | None = None) -> ResultCache:
-    store: LruCache[Key, SearchOutcome] = LruCache(9)
     return ResultCache(
-        around or engine, store, generation=lambda: 1, version=lambda: engine.ranker_version, complete=lambda _: True
+        around or engine, generation=lambda: 1, version=lambda: engine.ranker_version, complete=lambda _: True
     )
 
 

@@ -16,7 +16,8 @@ from typing import Any, cast
 import pytest
 
 from librarian.models import Query
-from librarian.search.spelling import COMPARED, CORRECTED, MOST, QueryNormalizer
+from librarian.search.spelling import CORRECTED, MOST, QueryWords
+from librarian.search.word_forms import COMPARED, IndexedWords
 from librarian.storage.keyword_index import TantivyIndex
 from librarian.text.analyzer import StandardAnalyzer
 from tests.contracts.lexical_contract import SOME, entry
@@ -50,15 +51,19 @@ def put(index: TantivyIndex, *passages: str, language: str = "en", title: str = 
     index.commit(index.generation + 1)
 
 
-def nearest(index: TantivyIndex, text: str, *languages: str) -> list[tuple[str, str]]:
+def words_of(indexed: IndexedWords, text: str, *languages: str) -> QueryWords:
     columns = cast(Any, SimpleNamespace(languages=lambda: languages))
-    query = ANALYZER.query(text, languages)
-    return QueryNormalizer(ANALYZER, index).nearest(Query(text), query, columns, texts)
+    return QueryWords(indexed, Query(text), columns, cast(Any, SimpleNamespace(texts=texts)))
+
+
+def nearest(index: TantivyIndex, text: str, *languages: str) -> list[tuple[str, str]]:
+    return words_of(IndexedWords(ANALYZER, index), text, *languages).nearest()
 
 
 def corrected(index: TantivyIndex, text: str, *languages: str) -> str:
-    found, words = QueryNormalizer(ANALYZER, index).corrected(ANALYZER.query(text, languages), languages, texts)
-    return found if words else ""
+    words = words_of(IndexedWords(ANALYZER, index), text, *languages)
+    words.correct()
+    return words.analyzed.text if words.corrected else ""
 
 
 def test_a_rare_word_is_not_called_missing(index: TantivyIndex) -> None:
@@ -100,11 +105,10 @@ def test_of_a_misspelt_name_its_parts_are_not_told_too(index: TantivyIndex) -> N
 
 def test_words_that_came_since_are_compared_too(index: TantivyIndex) -> None:
     put(index, "storage")
-    normalizer = QueryNormalizer(ANALYZER, index)
-    asked, columns = ANALYZER.query("deploymetn"), cast(Any, SimpleNamespace(languages=tuple))
-    assert normalizer.nearest(Query("deploymetn"), asked, columns, texts) == []
+    indexed = IndexedWords(ANALYZER, index)
+    assert words_of(indexed, "deploymetn").nearest() == []
     put(index, "deployment")
-    assert normalizer.nearest(Query("deploymetn"), asked, columns, texts) == [("deploymetn", "deployment")]
+    assert words_of(indexed, "deploymetn").nearest() == [("deploymetn", "deployment")]
 
 
 def test_a_word_that_only_its_stem_makes_alike_is_not_named(index: TantivyIndex) -> None:
@@ -132,8 +136,9 @@ def test_misspelt_words_are_corrected_where_they_stand(index: TantivyIndex) -> N
     put(index, "Receive an email from the scheduler of Kubernetes.")
     assert corrected(index, "How to Recieve (an emial), please?") == "How to receive (an email), please?"
     assert corrected(index, "kuberntes") == "kubernetes"
-    _, words = QueryNormalizer(ANALYZER, index).corrected(ANALYZER.query("Recieve emial"), (), texts)
-    assert words == (("Recieve", "receive"), ("emial", "email"))
+    words = words_of(IndexedWords(ANALYZER, index), "Recieve emial")
+    words.correct()
+    assert words.corrected == [("Recieve", "receive"), ("emial", "email")]
 
 
 @pytest.mark.parametrize(
