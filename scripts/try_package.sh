@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the wheel, installs it with the locked dependencies into an empty environment and asks it a question.
+# Builds the wheel and installs it with the locked dependencies, and by name with uvx, uv and pipx. Asks each a question.
 #
 #   ./scripts/try_package.sh            PYTHON=/path/to/python3 chooses the Python; needs a package index, a few minutes
 set -eu
@@ -27,7 +27,7 @@ cd "$HOME"  # no configuration lies here, so folders are named
 "$place/app/bin/librarian" search "how do I connect Claude Desktop" -n 1 --root "$place/docs" --index "$place/index"
 
 export MCP_PORT=${MCP_PORT:-3991}
-"$place/app/bin/librarian" serve --root "$place/docs" --index "$place/index" >"$place/said" &
+"$place/app/bin/librarian" serve --root "$place/docs" --index "$place/index" >"$place/output" 2>&1 &
 server=$!
 trap 'kill "$server"; wait "$server" || true; rm -rf "$place"' EXIT
 "$place/tools/bin/python" - "http://127.0.0.1:$MCP_PORT" <<'END'
@@ -42,9 +42,24 @@ while True:
         if time.monotonic() > end:
             raise
         time.sleep(0.2)
-files = re.findall(r'(?:src|href)="(static/[^"]+)"', page)
+files = re.findall(r'(?:src|href)="(?:\./)?(static/[^"]+)"', page)
 assert files, page
 for file in files:
     assert urllib.request.urlopen(f"{sys.argv[1]}/{file}", timeout=10).read(), file
 print(f"The page and its {len(files)} files are served.")
 END
+
+# By name, as users install it, with the newest supported dependencies. A folder holds the wheel in place of an index.
+pip tools install --quiet uv pipx
+export PATH="$place/tools/bin:$HOME/.local/bin:$PATH" UV_PYTHON="$python" UV_CACHE_DIR="$place/uv" PIPX_DEFAULT_PYTHON="$python"
+ask() {  # ask WAY COMMAND...
+    "${@:2}" search "how do I connect Claude Desktop" -n 1 --root "$place/docs" --index "$place/index" >"$place/answer"
+    grep -q "librarian/guide/connecting-hosts.md" "$place/answer"
+    echo "$1: answers."
+}
+ask uvx uvx --quiet --find-links "$place" librarian-docs
+uv tool install --quiet --find-links "$place" librarian-docs
+ask "uv tool install" librarian
+uv tool uninstall --quiet librarian-docs
+pipx install --quiet --pip-args="--find-links $place" librarian-docs
+ask pipx librarian
