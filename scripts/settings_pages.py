@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import groupby
 from pathlib import Path
 
@@ -40,37 +41,37 @@ tags: [settings, configuration, environment]
 
 # Settings
 
-`config.json` < `.env` < environment < command line: the later wins. Comments (`//`) are fine in `config.json`. An
-unknown key is refused, and the nearest name is shown. Settings whose names end in `_ms`, `_s` or `_mb` are in
-milliseconds, seconds or megabytes.
+This page lists every setting. They come from `config.json`, `.env`, the environment and the command line; the later
+wins. `config.json` may hold `//` comments. Unknown keys are refused with the nearest name. `_ms`, `_s` and `_mb` mean
+milliseconds, seconds and megabytes.
 
-Which file: the one given by `--config`, else by `CONFIG_FILE`, else a `librarian.json` or `config.json` in the working
-directory that you have trusted, else `~/.config/librarian/librarian.json`, else, in a checkout, the one next to the
-program. `.env` is read next to that file and nowhere else. Relative paths are relative to the configuration file; on
-the command line, to the working directory.
+The configuration file is the first of:
+
+1. the one named by `--config` or `CONFIG_FILE`
+2. a trusted `librarian.json` or `config.json` in the working directory
+3. `~/.config/librarian/librarian.json`
+4. in a checkout, the one next to the program
+
+`.env` is read only next to that file. Relative paths are relative to the file, on the command line to the working
+directory.
 
 ## Which files are trusted
 
-A file in the working directory may belong to a repository that you cloned. It is ignored, with a note on stderr, until
-you read it and run `librarian trust` there. What is remembered is the owner and the content of the file and of the
-`.env` next to it: after a change you are asked again. `librarian trust --revoke` takes it back.
+A file in the working directory may belong to a repository that you cloned. It is ignored until you run
+`librarian trust` there, and again after a change of it or of the `.env` next to it. `librarian trust --revoke` takes
+trust back.
 
-Your own `~/.config/librarian/librarian.json`, the command line, the environment and trusted files may name any path and
-any address. Any other file, named by `--config` or `CONFIG_FILE`, may not:
+Your own `librarian.json`, the command line, the environment and trusted files may name any path and address. Other
+files, named by `--config` or `CONFIG_FILE`, are limited:
 
-* `index.path`, `vector_db.path` and `logging.file` must lie inside the folder of that file, or in
-  `~/.local/share/librarian`.
-* A key from the environment is not sent to an address that the file names. A note says so.
+* `index.path`, `vector_db.path` and `logging.file` must be in the file's folder or in `~/.local/share/librarian`.
+* A key from the environment is not sent to an address that the file names.
 
-Text is sent to another machine only where `embeddings.provider`, `llm.provider`, `storage.database_url` or
-`storage.qdrant_url` says so. The name of a model chooses no service. `librarian status` and `librarian doctor` list
-each host and what is sent to it.
+Text is sent to another machine only if `embeddings.provider`, `llm.provider`, `storage.database_url` or
+`storage.qdrant_url` says so. `librarian status` lists each host.
 
-A secret can be given as a file: `MCP_AUTH_TOKEN_FILE=/run/secrets/token` is read like `MCP_AUTH_TOKEN`. The same works
-for `OPENAI_API_KEY`, `DATABASE_URL` and `QDRANT_URL`.
-
-With `--root DIR` and no configuration file of your own, the index lies in `~/.local/share/librarian/indexes`, one
-folder per library.
+`MCP_AUTH_TOKEN_FILE=/run/secrets/token` reads a secret from a file. The same works for `OPENAI_API_KEY`, `DATABASE_URL`
+and `QDRANT_URL`. With `--root DIR` and no configuration, the index is in `~/.local/share/librarian/indexes`.
 
 ## Seeing what is in force
 
@@ -126,7 +127,7 @@ def settings_page() -> str:
             "",
             f"## {SECTION_TITLES[section]}",
             "",
-            "| Setting | Right values | Default | Variable | |",
+            "| Setting | Values | Default | Variable | |",
             "|---|---|---|---|---|",
         ]
         lines += [_row(each) for each in found]
@@ -137,8 +138,19 @@ def settings_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def _values(kind: str) -> str:
+    """The values of a setting in the table's short form.
+
+    >>> _values("whole number from 1 to 50 or null"), _values("number above 0"), _values("true | false")
+    ('integer 1–50 or null', 'number > 0', 'boolean')
+    """
+    kind = kind.replace("whole number", "integer").replace("true | false", "boolean").replace("list of text", "list")
+    kind = re.sub(r" from (\S+) to (\S+)", r" \1–\2", kind)
+    return kind.replace(" from ", " ≥ ").replace(" above ", " > ").replace("|", "\\|")
+
+
 def _row(each: Setting) -> str:
-    kind = each.kind.replace("|", "\\|")
+    kind = _values(each.kind)
     variable = f"`{each.env}`" if each.env else ""
     return f"| `{each.key}` | {kind} | `{_json(each.default)}` | {variable} | {each.description} |"
 
