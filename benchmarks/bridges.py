@@ -29,6 +29,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "backend"))
 
 from librarian.daemon import client
+from librarian.daemon.discovery import Library
 from librarian.files.lock import FolderLock
 from tests.api.raw_host import BACKEND, RawHost, relay
 
@@ -152,7 +153,7 @@ def main() -> int:
         try:
             with RawHost(relay(root, index)) as host:
                 host.initialize()
-            client.call(index, "refresh", {})
+            client.call(Library(index), "refresh", {})
             starts(root, index, given.starts)
             return int(crowd(root, index, given.bridges, given.searches) > 0)
         finally:

@@ -91,7 +91,7 @@ class Target:
         return [word for option in words.items() for word in option]
 
     def places(self) -> Any:
-        """Where the library lies (`discovery.Where`), found without loading the settings."""
+        """Where the library lies (`discovery.Library`), found without loading the settings."""
         from ..daemon import discovery
 
         return discovery.find(config=self.config, root=self.root, index=self.index)
@@ -110,10 +110,9 @@ class Target:
             raise CallerError(f"--root is {str(self.root)!r}, and there is no such folder.")
         try:
             return client.call(
-                found.index,
+                found,
                 operation,
                 {name: value for name, value in given.items() if value is not None},
-                library=client.Library.at(found, root_given=self.root is not None),
                 on_progress=on_progress,
                 timeout=timeout,
                 on_note=note,

@@ -10,11 +10,13 @@ import errno
 import json
 import os
 import socket
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from ..errors import LibrarianError, SetupError, Unavailable
+from ..files.writing import write_whole
 from .unix_http import request
 
 REPLY_S: Final = 10.0  #: a daemon that takes longer to answer `ping` hangs; a busy one takes milliseconds
@@ -39,20 +41,19 @@ class Address(NamedTuple):
     endpoint: str = "/mcp"  #: path of MCP's Streamable HTTP
 
 
-def require_root(address: Address, root: Path, *, named: bool = True) -> None:
-    """Raises `SetupError` where the daemon at this address keeps the documents of another folder.
+def wrong_root(address: Address, root: Path, *, named: bool = True) -> SetupError | None:
+    """The error where the daemon at this address keeps the documents of another folder.
 
     `named`: the client's root comes from its command line or environment, not from the configuration file. If only the
     daemon's does, the client passes: it need not repeat the root that `serve --root` names.
     """
-    if not address.root or (address.named and not named):
-        return
-    if Path(address.root).resolve() != root.resolve():
-        way_back = "leave --root out" if named else "set docs.root_path back"
-        raise SetupError(
-            f"This index belongs to the library in {address.root}, not to {root}.",
-            hint=f"Choose another index folder with --index or `index.path`, or {way_back}.",
-        )
+    if not address.root or (address.named and not named) or Path(address.root).resolve() == root.resolve():
+        return None
+    way_back = "leave --root out" if named else "set docs.root_path back"
+    return SetupError(
+        f"This index belongs to the library in {address.root}, not to {root}.",
+        hint=f"Choose another index folder with --index or `index.path`, or {way_back}.",
+    )
 
 
 def url_of(host: str, port: int) -> str:
@@ -86,10 +87,8 @@ def listen(index: Path) -> tuple[socket.socket, str]:
 
         if (left := read(index)) is not None and Path(left.path).name == SOCKET:
             _remove(left, index)
-        path = Path(tempfile.mkdtemp(prefix="librarian-")) / SOCKET
-        if len(os.fsencode(path)) > LONGEST_PATH:
-            path.parent.rmdir()
-            path = Path(tempfile.mkdtemp(prefix="librarian-", dir="/tmp")) / SOCKET
+        is_short = len(os.fsencode(tempfile.gettempdir())) < LONGEST_PATH / 2
+        path = Path(tempfile.mkdtemp(prefix="librarian-", dir=None if is_short else "/tmp")) / SOCKET
     path.unlink(missing_ok=True)
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -103,17 +102,9 @@ def listen(index: Path) -> tuple[socket.socket, str]:
 
 
 def publish(index: Path, address: Address) -> None:
-    """Write the address for others to find, readable for this user alone, whole or not at all; where that fails nothing
-    is left behind."""
-    temporary = index / f"{ADDRESS}.{os.getpid()}"
-    temporary.unlink(missing_ok=True)
-    try:
-        file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(file, "w", encoding="utf-8") as out:
-            json.dump({**address._asdict(), "index": str(index.resolve())}, out)
-        temporary.replace(index / ADDRESS)
-    finally:
-        temporary.unlink(missing_ok=True)
+    """Write the address for others to find, readable for this user alone."""
+    content = {**address._asdict(), "index": str(index.resolve())}
+    write_whole(index / ADDRESS, json.dumps(content), mode=0o600)
 
 
 def leads(index: Path, address: Address) -> bool:
@@ -145,11 +136,13 @@ def ping(address: Address, *, timeout_s: float = REPLY_S) -> int:
     Raises `OSError` if nothing listens there, `Unavailable` if the daemon hangs or isn't one.
     """
     try:
-        with request(address.path, "GET", INFO, timeout_s=timeout_s) as response:
+        with request(address.path, "GET", INFO, end=time.monotonic() + timeout_s) as response:
             response.read_head()
             return int(json.loads(response.read())["clients"])
     except TimeoutError as error:
-        raise hangs(address, timeout_s) from error
+        raise Unavailable(
+            f"The daemon (process {address.pid}) hasn't answered for {timeout_s:g} s.", hint=kill_hint(address.pid)
+        ) from error
     except (ValueError, KeyError, TypeError) as error:
         raise Unavailable(
             f"What answers at {address.path} is no daemon of this program ({error}).",
@@ -157,12 +150,9 @@ def ping(address: Address, *, timeout_s: float = REPLY_S) -> int:
         ) from error
 
 
-def hangs(address: Address, timeout_s: float) -> Unavailable:
-    """The error for a daemon that doesn't answer in time."""
-    return Unavailable(
-        f"The daemon (process {address.pid}) hasn't answered for {timeout_s:g} s.",
-        hint=f"End it with `kill -9 {address.pid}`, which loses nothing, and ask again: a new one starts by itself.",
-    )
+def kill_hint(pid: int) -> str:
+    """What to do about a daemon that hangs."""
+    return f"End it with `kill -9 {pid}`, which loses nothing, and ask again: a new one starts by itself."
 
 
 def as_error(content: object) -> LibrarianError:
@@ -204,12 +194,10 @@ def holder(port: int) -> str:
     """The program that listens on a port, as the end of a sentence; empty if it is unknown."""
     import psutil
 
-    try:
+    with suppress(psutil.Error):
         for connection in psutil.net_connections("tcp"):
             if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port:
                 if connection.pid is None:
                     return "; another user's program holds it"
                 return f"; {psutil.Process(connection.pid).name()} (process {connection.pid}) holds it"
-    except psutil.Error:
-        return ""
     return ""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -21,8 +20,8 @@ from .. import __version__
 from ..errors import SETUP, LibrarianError, SetupError, Unavailable
 from ..files.lock import DAEMON, STARTING, FolderLock
 from . import address as addresses
-from .address import CALL, REPLY_S, SHUT_DOWN, Address, as_error, ping
-from .discovery import Where, fingerprint
+from .address import CALL, REPLY_S, SHUT_DOWN, Address, as_error, kill_hint, ping
+from .discovery import Library
 from .unix_http import request
 
 if TYPE_CHECKING:
@@ -35,44 +34,6 @@ _POLL_S: Final = 0.01
 _STDERR: Final = 2
 
 OnProgress = Callable[[Mapping[str, Any]], None]
-
-
-class Library(NamedTuple):
-    """An index folder, and the options of a daemon that is started for it. Paths are absolute."""
-
-    index: Path  # type: ignore[assignment]  # hides tuple.index, which nobody asks it for
-    config: Path | None = None
-    root: Path | None = None  #: only where the command line named it
-    documents: Path | None = None  #: the folder of documents, however it was named; None: any
-    named: bool = False  #: whether that was named apart from the configuration file
-    idle_timeout_s: float | None = None  #: None leaves it to the settings
-    version: str = __version__
-    must_be_trusted: bool = False  #: the configuration file counts only while the user trusts it
-    settings: str = ""  #: `discovery.fingerprint` of what its settings come from; empty where any will do
-    program: tuple[str, ...] = (sys.executable, "-P", "-m", "librarian.daemon.serve")  #: -P: no module from the cwd
-
-    @classmethod
-    def at(cls, where: Where, *, root_given: bool) -> Library:
-        """The library at these places. `root_given`: the command line named the root; the daemon gets it too."""
-        return cls(
-            where.index,
-            where.config,
-            where.root if root_given else None,
-            documents=where.root,
-            named=where.named,
-            must_be_trusted=where.must_be_trusted,
-            settings=fingerprint(where.config),
-        )
-
-    def command(self) -> list[str]:
-        """How a daemon is started."""
-        named = {"--config": self.config, "--root": self.root, "--index": self.index}
-        words = [str(word) for name, path in named.items() if path is not None for word in (name, path)]
-        if self.idle_timeout_s is not None:
-            words += ["--idle-timeout", f"{self.idle_timeout_s:g}"]
-        if self.must_be_trusted:
-            words.append("--must-be-trusted")
-        return [*self.program, "--socket-only", *words]
 
 
 def connect(library: Library, *, timeout_s: float = REPLY_S) -> Daemon:
@@ -128,10 +89,10 @@ def shut_down_daemon(index: Path, *, timeout_s: float = 30.0) -> bool:
     lock = FolderLock(index, DAEMON)
     if address is None or (holder := lock.holder()) is None:
         return False
-    reply_s = min(timeout_s, REPLY_S)
-    with suppress(OSError), request(address.path, "POST", SHUT_DOWN, timeout_s=reply_s) as response:
-        response.read_head()
     end = time.monotonic() + timeout_s
+    answered = min(end, time.monotonic() + REPLY_S)
+    with suppress(OSError), request(address.path, "POST", SHUT_DOWN, end=answered) as response:
+        response.read_head()
     while lock.holder() is not None:
         if time.monotonic() > end:
             raise Unavailable(
@@ -174,13 +135,8 @@ def _reach(library: Library, timeout_s: float, *, replace: bool = False) -> Daem
         daemon = Daemon(address, ping(address, timeout_s=timeout_s))
     except OSError:
         return None
-    wrong: SetupError | None = None
-    if (documents := library.root or library.documents) is not None:
-        try:
-            addresses.require_root(address, documents, named=library.named or library.root is not None)
-        except SetupError as error:
-            wrong = error
-    if replace and _makes_way(daemon, library, wrong_root=wrong is not None):
+    wrong = None if library.root is None else addresses.wrong_root(address, library.root, named=library.named)
+    if replace and _makes_way(daemon, library, has_wrong_root=wrong is not None):
         shut_down_daemon(library.index)
         return None
     if wrong is not None:
@@ -252,7 +208,12 @@ def shorten_log(index: Path) -> None:
 
 
 def _failed(library: Library, code: int) -> SetupError | Unavailable:
-    last = _last_words(library.index / LOG)
+    """The error for a daemon that ended while starting, with the last line that it wrote."""
+    text = ""
+    with suppress(OSError):
+        text = (library.index / LOG).read_bytes()[-8192:].decode("utf-8", "replace")
+    own = text.rpartition("--- daemon started by process")[2].splitlines()[1:]
+    last = next((line.strip() for line in reversed(own) if line.strip()), "")
     if code == SETUP:
         return SetupError(last or "The daemon's configuration is wrong.", hint="" if last else f"See {LOG}.")
     return Unavailable(
@@ -268,33 +229,20 @@ def _late(library: Library) -> Unavailable:
             f"No daemon of {library.index} has begun to listen within {START_S:g} s.",
             hint=f"See {library.index / LOG}.",
         )
-    return Unavailable(
-        f"Process {holder.pid} owns {library.index} and doesn't listen.",
-        hint=f"End it with `kill -9 {holder.pid}`, which loses nothing, and ask again: a new one starts by itself.",
-    )
-
-
-def _last_words(log: Path) -> str:
-    """The last line that a daemon wrote before it ended."""
-    try:
-        text = log.read_bytes()[-8192:].decode("utf-8", "replace")
-    except OSError:
-        return ""
-    own = text.rpartition("--- daemon started by process")[2].splitlines()[1:]
-    return next((line.strip() for line in reversed(own) if line.strip()), "")
+    return Unavailable(f"Process {holder.pid} owns {library.index} and doesn't listen.", hint=kill_hint(holder.pid))
 
 
 def _differs(address: Address, library: Library) -> bool:
     return bool(library.settings and address.settings) and address.settings != library.settings
 
 
-def _makes_way(daemon: Daemon, library: Library, *, wrong_root: bool) -> bool:
+def _makes_way(daemon: Daemon, library: Library, *, has_wrong_root: bool) -> bool:
     """Whether another daemon is started in its place: one in the background that is older, or that has no clients and
     other settings or documents. The new one checks whom the index belongs to."""
     if daemon.address.url:
         return False
     return _parts(daemon.address.version) < _parts(library.version) or (
-        not daemon.clients and (wrong_root or _differs(daemon.address, library))
+        not daemon.clients and (has_wrong_root or _differs(daemon.address, library))
     )
 
 
@@ -303,33 +251,27 @@ def _parts(version: str) -> list[int]:
 
 
 def call(
-    index: Path,
+    library: Library,
     operation: str,
     arguments: Mapping[str, Any],
     *,
-    config: Path | None = None,
-    root: Path | None = None,
     on_progress: OnProgress | None = None,
     timeout: float | None = None,
-    library: Library | None = None,
     on_note: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """An operation's answer by the daemon of `index`, which is started (with `config` and `root`) where there is none.
+    """An operation's answer by the daemon of a library, which is started where there is none.
 
     Raises what the operation raised, by its code; `SetupError` if the daemon can't start; `Unavailable` if it hangs,
     dies or takes longer than `timeout` seconds. `on_note` is called if the daemon has other settings than `library` and
     keeps them for other clients.
     """
-    if library is None:
-        library = Library(index.absolute(), config and config.absolute(), root and root.absolute())
     end = None if timeout is None else time.monotonic() + timeout
     daemon = connect(library)
     if on_note is not None and (note := daemon.note(library)):
         on_note(note)
     body = json.dumps(dict(arguments), ensure_ascii=False).encode("utf-8", "replace")
     try:
-        with request(daemon.address.path, "POST", CALL + operation, body) as response:
-            response.end = end
+        with request(daemon.address.path, "POST", CALL + operation, body, end=end) as response:
             response.read_head()
             for line in response.lines():
                 answer = json.loads(line)
@@ -356,7 +298,7 @@ def call(
 def served_at(index: Path, root: Path, *, named: bool = True) -> str:
     """The URL of a running `librarian serve` of this index; empty if there is none.
 
-    Raises `SetupError` if it serves another root; `named` as in `require_root`.
+    Raises `SetupError` if it serves another root; `named` as in `wrong_root`.
     """
     address = addresses.read(index)
     if address is None or not address.url:
@@ -365,5 +307,6 @@ def served_at(index: Path, root: Path, *, named: bool = True) -> str:
         ping(address)
     except (OSError, LibrarianError):
         return ""
-    addresses.require_root(address, root, named=named)
+    if (error := addresses.wrong_root(address, root, named=named)) is not None:
+        raise error
     return address.url

@@ -1,4 +1,4 @@
-"""Find the configuration file, the root and the index folder of a library, without loading the settings.
+"""Find a library: its configuration file, root and index folder, without loading the settings.
 
 The stdio bridge must know the index folder before anything heavy is imported. The rules are those of
 `librarian.settings`, and a test compares the two. Mistakes elsewhere in the configuration are not noticed here; the
@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from .. import __version__
 from ..errors import SetupError
 from ..files.config_files import (
     DEFAULT_INDEX,
@@ -47,15 +49,30 @@ VARIABLES: Final = frozenset(
 """Variables that change what a daemon answers; not those that `find` uses, nor those of HTTP."""
 
 
-class Where(NamedTuple):
-    """The absolute paths of a library. `config` is None if there is no configuration file."""
+class Library(NamedTuple):
+    """An index folder, and the options of a daemon that is started for it. Paths are absolute."""
 
-    config: Path | None
-    root: Path
     index: Path  # type: ignore[assignment]  # hides tuple.index, which nobody asks it for
-    named: bool = False  #: whether command line or environment name the root
+    config: Path | None = None  #: None if there is no configuration file
+    root: Path | None = None  #: the folder of documents, however it was named; None: any
+    typed: bool = False  #: whether the command line named it; a daemon is told it, too
+    named: bool = False  #: whether command line, environment or `.env` named it
     must_be_trusted: bool = False  #: the file lies in the working directory and counts only while it is trusted
     notes: tuple[str, ...] = ()  #: for the user: a file that is ignored, which library this is
+    settings: str = ""  #: `fingerprint` of what its settings come from; empty where any will do
+    idle_timeout_s: float | None = None  #: None leaves it to the settings
+    version: str = __version__
+    program: tuple[str, ...] = (sys.executable, "-P", "-m", "librarian.daemon.serve")  #: -P: no module from the cwd
+
+    def command(self) -> list[str]:
+        """How a daemon is started."""
+        named = {"--config": self.config, "--root": self.root if self.typed else None, "--index": self.index}
+        words = [str(word) for name, path in named.items() if path is not None for word in (name, path)]
+        if self.idle_timeout_s is not None:
+            words += ["--idle-timeout", f"{self.idle_timeout_s:g}"]
+        if self.must_be_trusted:
+            words.append("--must-be-trusted")
+        return [*self.program, "--socket-only", *words]
 
 
 def find(
@@ -66,8 +83,8 @@ def find(
     environ: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     repository: Path = REPOSITORY,
-) -> Where:
-    """The places of the library that these (the command line's) arguments and the surroundings name.
+) -> Library:
+    """The library that these (the command line's) arguments and the surroundings name.
 
     Raises `SetupError` where a named configuration file is missing or unreadable, a path isn't text, both are one, the
     index may not lie there, or no library is named at all.
@@ -108,13 +125,15 @@ def find(
     named = root_named or index_named
     require_library(found, stored, cwd, named=named)
     notes = (found.notice(), which_library(found, documents, cwd, named=named))
-    return Where(
+    return Library(
+        stored,
         file,
         documents,
-        stored,
-        root is not None or _ROOT[1] in variables,
+        typed=root is not None,
+        named=root is not None or _ROOT[1] in variables,
         must_be_trusted=found.kind == "trusted",
         notes=tuple(filter(None, notes)),
+        settings=fingerprint(file, environ=environ, repository=repository),
     )
 
 

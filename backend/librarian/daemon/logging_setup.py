@@ -9,9 +9,8 @@ import json
 import logging
 import logging.handlers
 import os
-import time
+from datetime import UTC, datetime
 from io import TextIOWrapper
-from pathlib import Path
 from textwrap import indent
 from typing import Any
 
@@ -63,9 +62,9 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as one line."""
-        time_text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        moment = datetime.fromtimestamp(record.created, UTC).replace(tzinfo=None)
         line = {
-            "time": f"{time_text}.{int(record.msecs):03d}Z",
+            "time": f"{moment.isoformat(timespec='milliseconds')}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
@@ -77,18 +76,13 @@ class JsonLines(logging.Formatter):
         return visible(json.dumps(line, ensure_ascii=False)).translate(_JSON_LINE_ENDS)
 
 
-def log_file(settings: Settings) -> Path:
-    """Where the log lies: `logging.file`, else inside the index folder."""
-    return settings.logging.file or settings.index.path / "librarian.log"
-
-
 def configure(settings: Settings) -> None:
     """Set up the root logger as the settings say. Doing so again replaces what was set up before.
 
     Raises `SetupError` where the log's folder can't be made or the index folder is somebody else's, or where the file
     that the settings name can't be written.
     """
-    wanted, path = settings.logging, log_file(settings)
+    wanted, path = settings.logging, settings.logging.file or settings.index.path / "librarian.log"
     try:
         if path.parent == settings.index.path:
             claim_index(path.parent)
@@ -99,15 +93,15 @@ def configure(settings: Settings) -> None:
             f"The folder {path.parent} of the log can't be made: {error.strerror}.",
             hint="Set logging.file, or index.path (INDEX_PATH), to a place that may be written.",
         ) from error
+    file = PrivateFile(path, maxBytes=5_000_000, backupCount=3, encoding="utf-8", delay=True)
     if wanted.file is not None:  # lines that can't be written are lost silently
         try:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+            file._open().close()
         except OSError as error:
             raise SetupError(
                 f"The log {path} can't be written: {error.strerror}.",
                 hint="Set logging.file to a file that may be written, or leave it out.",
             ) from error
-    file = PrivateFile(path, maxBytes=5_000_000, backupCount=3, encoding="utf-8", delay=True)
     handlers: list[logging.Handler] = [logging.StreamHandler(), file]
     formatter: logging.Formatter = JsonLines() if wanted.as_json else Plain(PLAIN)
     for handler in handlers:

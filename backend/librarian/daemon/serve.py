@@ -22,6 +22,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
@@ -47,8 +48,16 @@ if TYPE_CHECKING:
     from ..api.mcp_transports import McpServer
     from .server import SocketServer
 
+logger = logging.getLogger(__name__)
 
 FIRST_PERSON = 501 if sys.platform == "darwin" else 1000  #: the least number of a user who is a person
+STOP_S = 4.0  #: what everything gets; then the process ends where it is, which loses no more than a kill
+HANDSHAKE_S = 0.05  #: a host that has caused the start shakes hands before the library takes the processor
+NEW_OBJECTS = 10_000  #: between two garbage collections; an answer in the making holds more than Python's 700
+SWITCH_S = 0.0005  #: how long a searching thread may keep the interpreter while others, such as the event loop, wait
+WATCH_S = 1.0  #: how often is looked whether a part of the catalog couldn't be read, or the index folder is gone
+TRUSTED_S = 300.0  #: a library that was opened anew for its damage isn't so again sooner: a disk may be failing
+FAILED_S = 1.0  #: what those who wait for a library that can't be opened get to hear why
 
 
 def banner(settings: Settings, url: str) -> str:
@@ -61,7 +70,7 @@ def banner(settings: Settings, url: str) -> str:
             f"  MCP          {url}{settings.mcp.endpoint}   (Streamable HTTP; older clients: {url}/sse)",
             f"  health       {url}/health",
             f"  connect      {' '.join([typed(), 'connect', *_named(settings)])} {hosts}",
-            *(f"  note         {notice}" for notice in (*settings.notices, *_alone(settings), *_shared(settings))),
+            *(f"  note         {notice}" for notice in (*settings.notices, *_notes(settings))),
         ]
     )
 
@@ -75,67 +84,46 @@ def _named(settings: Settings) -> list[str]:
     """The options with which a command typed here means the same library: those that it wouldn't find by itself."""
     named = settings.configuration.kind == "named" and not settings.configuration.shipped
     words = ["--config", shlex.quote(str(settings.config_file))] if named else []
-    for option, key in (("--root", "docs.root_path"), ("--index", "index.path")):
+    for option, key in (("--root", "docs.root_path"), ("--index", "index.path"), ("--layout", "docs.layout")):
         given = settings.provenance(key)
-        if given.source == "command line" or given.source.startswith("environment: "):
+        # a layout of the environment reaches commands that are typed there
+        if given.source == "command line" or (key != "docs.layout" and given.source.startswith("environment: ")):
             words += [option, shlex.quote(str(given.value))]
+    return words
+
+
+def _notes(settings: Settings) -> Iterator[str]:
+    """What other commands would do otherwise, and who else can read the library."""
     layout = settings.provenance("docs.layout")
-    return words + ["--layout", str(layout.value)] * (layout.source == "command line")
-
-
-def _alone(settings: Settings) -> list[str]:
-    """What only this server knows and another process of the library would do otherwise."""
-    layout = settings.provenance("docs.layout")
-    if layout.source != "command line":
-        return []
-    return [
-        f"--layout {layout.value} holds for this server. Give it to other commands too, or set docs.layout in the "
-        "configuration file: without it they read the folder again."
-    ]
-
-
-def _shared(settings: Settings) -> list[str]:
-    """A note where other users of this machine can read the library, because no token is set."""
-    if settings.security.token is not None or not _others():
-        return []
-    return [
-        "other users of this machine can open this address and read the library. To prevent that, set a token: "
-        "security.token (MCP_AUTH_TOKEN)."
-    ]
-
-
-def _others() -> bool:
-    """Whether people besides this process's user can log in here, as the system's list of users says."""
-    return any(
+    if layout.source == "command line":
+        yield (
+            f"--layout {layout.value} holds for this server. Give it to other commands too, or set docs.layout in the "
+            "configuration file: without it they read the folder again."
+        )
+    others = any(
         each.pw_uid >= FIRST_PERSON
         and each.pw_uid != os.getuid()
         and each.pw_name != "nobody"
         and each.pw_shell.rpartition("/")[2] not in ("nologin", "false")
         for each in pwd.getpwall()
     )
+    if others and settings.security.token is None:
+        yield (
+            "other users of this machine can open this address and read the library. To prevent that, set a token: "
+            "security.token (MCP_AUTH_TOKEN)."
+        )
 
 
 def typed(program: Path | None = None, found: str | None = None) -> str:
     """How this installation's command is typed: by its name where the shell finds it, else by its path.
 
-    `beside` is a program in the folder of the command, Python's own by default; `found` what the shell runs.
+    `program` is one in the folder of the command, Python's own by default; `found` what the shell runs.
     """
     own, found = (program or Path(sys.executable)).with_name("librarian"), found or shutil.which("librarian")
     if not own.exists() or (found is not None and own.samefile(found)):
         return "librarian"
     here = Path.cwd()
     return str(own.relative_to(here) if own.is_relative_to(here) else own)
-
-
-logger = logging.getLogger(__name__)
-
-STOP_S = 4.0  #: what everything gets; then the process ends where it is, which loses no more than a kill
-HANDSHAKE_S = 0.05  #: a host that has caused the start shakes hands before the library takes the processor
-NEW_OBJECTS = 10_000  #: between two garbage collections; an answer in the making holds more than Python's 700
-SWITCH_S = 0.0005  #: how long a searching thread may keep the interpreter while others, such as the event loop, wait
-WATCH_S = 1.0  #: how often is looked whether a part of the catalog couldn't be read, or the index folder is gone
-TRUSTED_S = 300.0  #: a library that was opened anew for its damage isn't so again sooner: a disk may be failing
-FAILED_S = 1.0  #: what those who wait for a library that can't be opened get to hear why
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -150,24 +138,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = parser.parse_args(argv)
     overrides = {"docs.root_path": given.root, "index.path": given.index, "serve.idle_timeout_s": given.idle_timeout}
     try:
-        settings = Settings.load(
-            given.config,
-            overrides={k: v for k, v in overrides.items() if v is not None},
-            must_be_trusted=given.must_be_trusted,
-        )
+        settings = Settings.load(given.config, overrides=overrides, must_be_trusted=given.must_be_trusted)
         return serve(settings, http=not given.socket_only)
     except LibrarianError as error:
         print(error, file=sys.stderr)  # noqa: T201 (the last line that a starting bridge shows)
         return SETUP
 
 
+@private_umask()
 def serve(settings: Settings, *, http: bool = True, out: TextIO | None = None, as_json: bool = False) -> int:
     """Serve until asked to stop; `out` gets the address. Returns the exit code; raises `SetupError`."""
-    with private_umask():
-        return _serve(settings, http=http, out=out, as_json=as_json)
-
-
-def _serve(settings: Settings, *, http: bool, out: TextIO | None, as_json: bool) -> int:
     logging_setup.configure(settings)
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(NEW_OBJECTS)
@@ -184,8 +164,7 @@ def _serve(settings: Settings, *, http: bool, out: TextIO | None, as_json: bool)
         lock = _lock(index, take=http)
         if lock is None:
             return 0  # another daemon was quicker; the process that started this one finds it
-        origin = fingerprint(settings.config_file)
-        process = _Process(settings, listener, out, lock, origin, as_json=as_json)
+        process = _Process(settings, listener, out, as_json, lock, fingerprint(settings.config_file))
         try:
             while True:
                 with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # uvloop needs less CPU time
@@ -199,7 +178,7 @@ def _serve(settings: Settings, *, http: bool, out: TextIO | None, as_json: bool)
                     if (lock := _lock(index, take=http)) is None:
                         return 0
                 logging_setup.configure(process.settings)
-                process = _Process(process.settings, listener, out, lock, origin, as_json=as_json, trusted_s=TRUSTED_S)
+                process = replace(process, lock=lock, trusted_s=TRUSTED_S)
         finally:
             process.ended()
             if lock is not None:
@@ -222,31 +201,24 @@ def _say(out: TextIO | None, text: str) -> None:
         out.flush()
 
 
+@dataclass
 class _Process:
     """One run of the event loop: interfaces opened and closed together."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        listener: socket.socket | None,
-        out: TextIO | None,
-        lock: FolderLock,
-        origin: str,
-        *,
-        as_json: bool = False,
-        trusted_s: float = 0.0,
-    ) -> None:
-        self.settings = settings
-        self.again = False  #: whether it ends so that the library is opened anew
-        self._trusted_s = trusted_s
-        self._handle = LibraryHandle(settings.index.path)
-        self._listener = listener
-        self._out, self._as_json = out, as_json
-        self._lock = lock
+    settings: Settings
+    listener: socket.socket | None  #: of HTTP; None for a daemon in the background
+    out: TextIO | None
+    as_json: bool
+    lock: FolderLock
+    fingerprint: str
+    trusted_s: float = 0.0
+    again: bool = field(default=False, init=False)  #: whether it ends so that the library is opened anew
+    _failure: Exception | None = field(default=None, init=False)
+    _last: threading.Timer | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._handle = LibraryHandle(self.settings.index.path)
         self._stop = asyncio.Event()
-        self._fingerprint = origin
-        self._failure: Exception | None = None
-        self._last: threading.Timer | None = None
 
     async def run(self) -> None:
         """Serve until SIGTERM, SIGINT, a successor, or no client has come for a while. Raises what prevents it."""
@@ -293,7 +265,7 @@ class _Process:
 
     async def _open(self, mcp_server: LazyMcpServer) -> None:
         """Open the library and let it begin its work; where that fails, tell those who wait and stop."""
-        if self._listener is None and self._handle.introduced:
+        if self.listener is None and self._handle.introduced:
             await mcp_server.wait()
             await asyncio.sleep(HANDSHAKE_S)
         try:
@@ -303,7 +275,7 @@ class _Process:
             self._failure = error
             failure = error if isinstance(error, LibrarianError) else Unavailable(repr(error), hint="See daemon.log.")
             self._handle.failed(failure)
-            if self._listener is None:
+            if self.listener is None:
                 await mcp_server.wait()
             await asyncio.sleep(FAILED_S)
             self._stop.set()
@@ -337,7 +309,7 @@ class _Process:
         """Where the catalog turns out to be damaged or the index folder to be gone, end: opened anew the library is
         made whole from the files, and its address is written again. One whose folder is gone is opened anew where it is
         served alone."""
-        trusted = time.monotonic() + self._trusted_s
+        trusted = time.monotonic() + self.trusted_s
         while not self._stop.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stop.wait(), WATCH_S)
@@ -346,13 +318,13 @@ class _Process:
             if self._stop.is_set() or library is None:
                 continue
             why = library.damage if time.monotonic() > trusted else ""
-            if not self._lock.stands:
-                why = why or f"{self._lock.path} was removed or moved away"
+            if not self.lock.stands:
+                why = why or f"{self.lock.path} was removed or moved away"
             elif not addresses.leads(self.settings.index.path, server.address):
                 why = why or "its address was removed from the index folder"
             if why:
                 # who needs it next starts one, with the settings that are right by then
-                self.again = self._lock.stands or self._listener is not None
+                self.again = self.lock.stands or self.listener is not None
                 logger.warning("The library is %s: %s", "opened anew" if self.again else "given up", why)
                 self._stop.set()
                 return
@@ -361,7 +333,7 @@ class _Process:
         """Open the library anew with the settings of now (SIGHUP). Wrong ones change nothing, and the log says why."""
         try:
             now = self.settings.again()
-            if self._listener is not None:
+            if self.listener is not None:
                 now.require_safe_bind()
             if now.index.path != self.settings.index.path:
                 raise SetupError("index.path has changed.", hint="Start again with it.")
@@ -379,7 +351,7 @@ class _Process:
     def _socket_server(self, app: Any) -> SocketServer:
         from .server import SocketServer, command_api
 
-        settings, serves = self.settings, self._listener is not None
+        settings, serves = self.settings, self.listener is not None
         handle, progress = command_api(self._handle)
         address = Address(
             os.getpid(),
@@ -388,7 +360,7 @@ class _Process:
             url=self._url if serves else "",
             root=str(settings.docs.root_path),
             named=settings.root_is_named,
-            settings=self._fingerprint,
+            settings=self.fingerprint,
             endpoint=settings.mcp.endpoint,
         )
         return SocketServer(
@@ -405,15 +377,15 @@ class _Process:
 
     @property
     def _url(self) -> str:
-        assert self._listener is not None
-        return addresses.url_of(*self._listener.getsockname()[:2])
+        assert self.listener is not None
+        return addresses.url_of(*self.listener.getsockname()[:2])
 
     @property
     def _limits(self) -> ResultLimits:
         return ResultLimits(self.settings.search.default_results, self.settings.search.max_results)
 
     def _mcp_server(self, calls: Calls) -> McpServer:
-        if self._listener is not None:
+        if self.listener is not None:
             # a first answer by words needs no MCP, whose import takes the processor for a second
             with contextlib.suppress(LibrarianError):
                 self._handle.wait()
@@ -433,7 +405,7 @@ class _Process:
     @contextlib.asynccontextmanager
     async def _http(self, app: Any, opening: asyncio.Task[None]) -> AsyncIterator[None]:
         """The application on the port, where this process serves one, once the library is open."""
-        if self._listener is None:
+        if self.listener is None:
             yield
             return
         await opening
@@ -442,10 +414,10 @@ class _Process:
 
         proxies = list(self.settings.security.trusted_proxies)
         server = WebServer(app, http=LimitedHeads, forwarded_allow_ips=proxies)
-        serving = asyncio.create_task(server.serve(sockets=[self._listener.dup()]))
+        serving = asyncio.create_task(server.serve(sockets=[self.listener.dup()]))
         serving.add_done_callback(lambda _: self._stop.set())
         if self._failure is None:
-            _say(self._out, places(self.settings, self._url) if self._as_json else banner(self.settings, self._url))
+            _say(self.out, places(self.settings, self._url) if self.as_json else banner(self.settings, self._url))
         try:
             yield
         finally:

@@ -22,7 +22,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
 from threading import Event
 from typing import Any, Final
@@ -69,43 +69,24 @@ class WebServer(uvicorn.Server):
         yield
 
 
+@dataclass(eq=False)
 class SocketServer:
-    """Listens for an index folder while `async with` lasts.
+    """Listens for an index folder while `async with` lasts."""
 
-    Args:
-        index: the folder, whose `FolderLock` the caller holds.
-        app: the application; a request by the socket has `state.trusted`.
-        address: what is published, but for the socket's path.
-        handle: answers a call in a thread: (operation, arguments, cancelled) → answer. A `LibrarianError` is sent with
-            its code, anything else as `internal` with the traceback in the log.
-        progress: how far an operation is, asked now and then; None where there is nothing to tell.
-        on_shut_down: called once, in the event loop, when another process wants the folder.
-        on_idle: called, in the event loop, each time there was no request for `idle_timeout_s` (0: never).
-        busy: whether something else keeps the process from being idle, for example a running index.
-    """
+    index: Path  #: the folder, whose `FolderLock` the caller holds
+    app: ASGIApp  #: a request by the socket has `state.trusted`
+    address: Address  #: what is published, but for the socket's path
+    _: KW_ONLY
+    #: Answers a call in a thread: (operation, arguments, cancelled) → answer. A `LibrarianError` is sent with its code,
+    #: anything else as `internal` with the traceback in the log.
+    handle: Handle
+    progress: GetProgress = lambda operation: None  #: how far an operation is; None where there is nothing to tell
+    on_shut_down: Callable[[], None]  #: called once, in the event loop, when another process wants the folder
+    on_idle: Callable[[], None] | None = None  #: called, there too, each time there was no request for so long:
+    idle_timeout_s: float = 0.0  #: 0: never
+    busy: Callable[[], bool] = lambda: False  #: whether something else, such as indexing, keeps the process from idling
 
-    def __init__(
-        self,
-        index: Path,
-        app: ASGIApp,
-        address: Address,
-        *,
-        handle: Handle,
-        progress: GetProgress = lambda operation: None,
-        on_shut_down: Callable[[], None],
-        on_idle: Callable[[], None] | None = None,
-        idle_timeout_s: float = 0.0,
-        busy: Callable[[], bool] = lambda: False,
-    ) -> None:
-        self.address = address
-        self._index = index
-        self._app = app
-        self._handle = handle
-        self._progress = progress
-        self._on_shut_down = on_shut_down
-        self._on_idle = on_idle
-        self._idle_s = idle_timeout_s
-        self._busy = busy
+    def __post_init__(self) -> None:
         self._executor = ThreadPoolExecutor(8, thread_name_prefix="call")
         self._server: WebServer | None = None
         self._serving: asyncio.Task[None] | None = None
@@ -119,17 +100,17 @@ class SocketServer:
             self._listen()
         except OSError as error:
             raise SetupError(
-                f"The index folder {self._index} can't be written: {error.strerror or error}.",
+                f"The index folder {self.index} can't be written: {error.strerror or error}.",
                 hint="Make it writable and see that it has space, or choose another with --index or INDEX_PATH.",
             ) from error
         self._watch_idleness()
         return self
 
     def _listen(self) -> None:
-        listener, path = addresses.listen(self._index)
+        listener, path = addresses.listen(self.index)
         address = self.address._replace(path=path)
         try:
-            addresses.publish(self._index, address)
+            addresses.publish(self.index, address)
         except OSError:
             listener.close()
             raise
@@ -145,7 +126,7 @@ class SocketServer:
         serving, self._serving = self._serving, None
         if serving is None or self._server is None:
             return
-        addresses.withdraw(self._index, self.address)
+        addresses.withdraw(self.index, self.address)
         if self._idle is not None:
             self._idle.cancel()
         self._server.should_exit = True
@@ -165,7 +146,7 @@ class SocketServer:
             if not self._shutting_down:
                 self._shutting_down = True
                 logger.info("Another process asks this daemon to shut down")
-                self._on_shut_down()
+                self.on_shut_down()
             return
         self._clients += 1
         self._watch_idleness()
@@ -176,7 +157,7 @@ class SocketServer:
                 await StreamingResponse(lines, media_type="application/x-ndjson")(scope, receive, send)
             else:
                 state = {**scope.get("state", {}), "trusted": True}
-                await self._app({**scope, "state": state}, receive, send)
+                await self.app({**scope, "state": state}, receive, send)
         finally:
             self._clients -= 1
             self._watch_idleness()
@@ -187,7 +168,7 @@ class SocketServer:
 
         def work() -> bytes:
             try:
-                return _line({"result": self._handle(operation, _arguments(body), cancelled)})
+                return _line({"result": self.handle(operation, _arguments(body), cancelled)})
             except LibrarianError as error:
                 return _line({"error": {"code": error.code, "message": error.message, "hint": error.hint}})
             except Exception as error:
@@ -198,7 +179,7 @@ class SocketServer:
         answer = loop.run_in_executor(self._executor, work)
         try:
             while not (await asyncio.wait([answer], timeout=_PROGRESS_S))[0]:
-                if (progress := await asyncio.to_thread(self._progress, operation)) is not None:
+                if (progress := await asyncio.to_thread(self.progress, operation)) is not None:
                     yield _line({"progress": progress})
             yield answer.result()
         finally:
@@ -211,14 +192,14 @@ class SocketServer:
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
-        if self._idle_s > 0 and not self._clients and self._serving:
-            self._idle = asyncio.get_running_loop().call_later(self._idle_s, self._rest)
+        if self.idle_timeout_s > 0 and not self._clients and self._serving:
+            self._idle = asyncio.get_running_loop().call_later(self.idle_timeout_s, self._rest)
 
     def _rest(self) -> None:
         self._watch_idleness()
-        if not self._busy() and self._on_idle is not None:
-            logger.info("No client has been connected for %g s", self._idle_s)
-            self._on_idle()
+        if not self.busy() and self.on_idle is not None:
+            logger.info("No client has been connected for %g s", self.idle_timeout_s)
+            self.on_idle()
 
 
 def _line(content: object) -> bytes:

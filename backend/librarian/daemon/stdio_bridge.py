@@ -25,8 +25,8 @@ from ..errors import INTERRUPTED, SETUP, LibrarianError, SetupError, Unavailable
 from ..files.writing import private_umask
 from . import address as addresses
 from .address import REPLY_S, Address
-from .client import Library, connect
-from .discovery import find
+from .client import connect
+from .discovery import Library, find
 from .unix_http import Response, request
 
 DAEMON_ERROR: Final = -32000  #: JSON-RPC's first code for errors of a server's own
@@ -53,11 +53,11 @@ Id = str | int
 class _Exchange:
     """A request of the host that waits for its answer."""
 
-    def __init__(self, ident: Id, method: str) -> None:
-        self.ident = ident
-        self.method = method
-        self.cancelled = False
-        self.response: Response | None = None
+    cancelled = False
+    response: Response | None = None
+
+    def __init__(self, ident: Id, method: str, params: dict[str, Any], line: bytes) -> None:
+        self.ident, self.method, self.params, self.line = ident, method, params, line
 
     def cancel(self) -> None:
         """Hang up; the daemon stops working on it, and nothing is answered."""
@@ -106,7 +106,7 @@ class StdioBridge:
         if message is None:
             self._reply(None, -32700, "That isn't a JSON object on one line.")
             return
-        ident, method = message.get("id"), message.get("method")
+        ident, method, params = message.get("id"), message.get("method"), message.get("params")
         notice = isinstance(method, str) and method.startswith("notifications/")
         if not isinstance(ident, Id | None) or (ident is None and "id" in message and not notice):
             self._reply(None, -32600, "An id must be a string or a whole number.")
@@ -118,23 +118,21 @@ class StdioBridge:
             text = f"The message has {len(line):,} bytes; at most {LONGEST_LINE:,} are taken. Send less at once."
             self._reply(ident, -32600, text)
             return
-        params = message.get("params")
         params = params if isinstance(params, dict) else {}
         if not isinstance(method, str) or ident is None:
             # a stateless server does nothing with notices and answers but cancel
             if method == "notifications/cancelled" and (exchange := self._open.get(params.get("requestId", ""))):
                 exchange.cancel()
             return
-        exchange = _Exchange(ident, method)
+        exchange = _Exchange(ident, method, params, line.strip())
         with self._changed:
             self._changed.wait_for(lambda: len(self._open) < MOST_REQUESTS)
             self._open[ident] = exchange
-        given = (exchange, line.strip(), params)
         if method == "initialize":  # what comes after it depends on its answer
             self._hello = params
-            self._exchange(*given)
+            self._exchange(exchange)
         else:
-            threading.Thread(target=self._exchange, args=given, name="request", daemon=True).start()
+            threading.Thread(target=self._exchange, args=(exchange,), name="request", daemon=True).start()
 
     def close(self) -> None:
         """Wait a little for answers that are still due, then hang up."""
@@ -150,13 +148,13 @@ class StdioBridge:
 
     # -- requests --------------------------------------------------------------------------------------------------
 
-    def _exchange(self, exchange: _Exchange, line: bytes, params: Mapping[str, Any]) -> None:
+    def _exchange(self, exchange: _Exchange) -> None:
         """Answer one request."""
         try:
             if exchange.method in ("resources/subscribe", "resources/unsubscribe") and self._revision:
-                self._subscribe(exchange, str(params.get("uri", "")))
+                self._subscribe(exchange, str(exchange.params.get("uri", "")))
             else:
-                self._post(exchange, line, _headers(exchange.method, params, self._revision, self._hello))
+                self._post(exchange)
             with self._stream_lock:
                 if self._stream is None:
                     self._listen()
@@ -169,12 +167,13 @@ class StdioBridge:
                     del self._open[exchange.ident]
                 self._changed.notify_all()
 
-    def _post(self, exchange: _Exchange, line: bytes, headers: Mapping[str, str]) -> None:
+    def _post(self, exchange: _Exchange) -> None:
         """Pass the request on until a daemon has answered it. Raises `LibrarianError` where none does."""
+        headers = _headers(exchange.method, exchange.params, self._revision, self._hello)
         for _ in range(HANDOVERS):
             address = self._find()
             try:
-                exchange.response = request(address.path, "POST", address.endpoint, line, headers)
+                exchange.response = request(address.path, "POST", address.endpoint, exchange.line, headers)
                 with exchange.response as response:
                     if exchange.cancelled or self._answered(exchange, response):
                         return
@@ -201,7 +200,10 @@ class StdioBridge:
                 self._send(line)
                 continue
             if exchange.method == "initialize" and "result" in message:
-                self._agree(message["result"])
+                result = message["result"]
+                self._revision = str(result.get("protocolVersion", ""))
+                if isinstance(resources := result.get("capabilities", {}).get("resources"), dict):
+                    resources.update(subscribe=True, listChanged=True)  # which the bridge provides
                 line = _encoded(message)
             elif "error" in message and message["id"] != exchange.ident:  # of what the server couldn't understand
                 line = _encoded({**message, "id": exchange.ident})
@@ -211,13 +213,6 @@ class StdioBridge:
         if response.status >= 400:
             raise Unavailable(f"The daemon refused the request (HTTP {response.status}).", hint="See daemon.log.")
         return False
-
-    def _agree(self, result: dict[str, Any]) -> None:
-        """Remember the answer to a handshake, and promise in it the notices that the bridge provides."""
-        self._revision = str(result.get("protocolVersion", ""))
-        resources = result.get("capabilities", {}).get("resources")
-        if isinstance(resources, dict):
-            resources.update(subscribe=True, listChanged=True)
 
     # -- notices ---------------------------------------------------------------------------------------------------
 
@@ -396,9 +391,8 @@ def main(argv: Sequence[str] | None = None, *, program: Sequence[str] | None = N
         given = parser.parse_args(argv)
         if given.layout:
             os.environ["DOCS_LAYOUT"] = given.layout  # a daemon that is started inherits it
-        where = find(config=given.config, root=given.root, index=given.index)
-        library = Library.at(where, root_given=given.root is not None)
-        for note in where.notes:
+        library = find(config=given.config, root=given.root, index=given.index)
+        for note in library.notes:
             _warn(note)
     except SetupError as error:
         _warn(error)

@@ -13,7 +13,6 @@ from contextlib import suppress
 from typing import Final, Self
 
 _LONGEST_LINE: Final = 65536  #: bytes of a line of the head
-_BLOCK: Final = 65536
 
 
 class Response:
@@ -24,8 +23,8 @@ class Response:
 
     def __init__(self, connection: socket.socket, end: float | None) -> None:
         self._connection = connection
-        self._rest = b""  #: what was received and not yet read
-        self.end = end
+        self._received = connection.makefile("rb")
+        self._end = end
         self.status = 0
         self.headers: dict[str, str] = {}
 
@@ -54,8 +53,7 @@ class Response:
         rest = b""
         for block in self._blocks():
             *whole, rest = (rest + block).split(b"\n")
-            for line in whole:
-                yield line.removesuffix(b"\r")
+            yield from whole
         if rest:
             yield rest
 
@@ -63,60 +61,44 @@ class Response:
         """Hang up, also under a reader that waits in another thread; the server cancels what isn't answered."""
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
+        self._received.close()
         self._connection.close()
 
-    def _receive(self) -> None:
-        if self.end is not None:
-            self._connection.settimeout(max(self.end - time.monotonic(), 0.001))
-        received = self._connection.recv(_BLOCK)
-        if not received:
-            raise ConnectionResetError("the response was cut off")
-        self._rest += received
-
     def _line(self) -> str:
-        while b"\n" not in self._rest:
-            if len(self._rest) > _LONGEST_LINE:
-                raise ValueError("a line of the response's head is too long")
-            self._receive()
-        line, _, self._rest = self._rest.partition(b"\n")
-        return line.decode("latin-1").rstrip("\r")
+        _limit(self._connection, self._end)
+        line = self._received.readline(_LONGEST_LINE)
+        if not line.endswith(b"\n"):
+            raise ConnectionResetError("the response was cut off")
+        return line.decode("latin-1").rstrip("\r\n")
 
     def _blocks(self) -> Iterator[bytes]:
-        if self.headers.get("transfer-encoding", "").lower() != "chunked":
-            yield from self._sized(int(self.headers.get("content-length", "0")))
+        if self.headers.get("transfer-encoding") != "chunked":
+            yield self._block(int(self.headers.get("content-length", "0")))
             return
-        while size := int(self._line().partition(";")[0], 16):
-            yield from self._sized(size)
+        while size := int(self._line(), 16):
+            yield self._block(size)
             self._line()
         self._line()
 
-    def _sized(self, size: int) -> Iterator[bytes]:
-        while size:
-            if not self._rest:
-                self._receive()
-            block, self._rest = self._rest[:size], self._rest[size:]
-            size -= len(block)
-            yield block
+    def _block(self, size: int) -> bytes:
+        _limit(self._connection, self._end)
+        block = self._received.read(size)
+        if len(block) < size:
+            raise ConnectionResetError("the response was cut off")
+        return block
 
 
 def request(
-    path: str,
-    method: str,
-    target: str,
-    body: bytes = b"",
-    headers: Mapping[str, str] = {},
-    *,
-    timeout_s: float | None = None,
+    path: str, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] = {}, *, end: float | None = None
 ) -> Response:
-    """Send a request to the unix socket at `path`; the response's head is not yet read.
+    """Send a request to the unix socket at `path`; the response's head is not yet read. `end` as of `Response`.
 
     Raises `ConnectionRefusedError` or `FileNotFoundError` if nobody listens there, so that nothing was sent, and
-    `TimeoutError` if it isn't taken within `timeout_s`.
+    `TimeoutError` if it isn't taken in time.
     """
-    end = None if timeout_s is None else time.monotonic() + timeout_s
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        connection.settimeout(timeout_s)
+        _limit(connection, end)
         connection.connect(path)
         fields = {"Host": "localhost", "Connection": "close", "Content-Length": str(len(body)), **headers}
         lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items()), "", ""]
@@ -126,3 +108,7 @@ def request(
     except BaseException:
         connection.close()
         raise
+
+
+def _limit(connection: socket.socket, end: float | None) -> None:
+    connection.settimeout(None if end is None else max(end - time.monotonic(), 0.001))

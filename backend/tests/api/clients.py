@@ -22,7 +22,7 @@ from librarian.api.library_handle import LazyMcpServer
 from librarian.api.mcp_transports import McpServer
 from librarian.daemon import stdio_bridge
 from librarian.daemon.address import Address
-from librarian.daemon.client import Library
+from librarian.daemon.discovery import Library
 from librarian.daemon.server import SocketServer
 
 ERAS = ("auto", "legacy")  #: without a handshake (since 2026-07-28) and with one

@@ -32,7 +32,7 @@ import pytest
 
 from librarian.cli.application import Target
 from librarian.daemon import address as addresses
-from librarian.daemon import client, client_log
+from librarian.daemon import client, client_log, discovery
 from librarian.daemon.client import LOG
 from librarian.errors import SetupError
 from librarian.files.lock import DAEMON, FolderLock
@@ -221,7 +221,7 @@ def test_a_host_hears_of_files_that_change_and_is_answered_all_the_while(library
             library.write("ray/core/new.md", "# New\n\nThe flux capacitor.\n")
             for future in running:
                 assert all(found(answer)[0] == "ray/core/tokens.md" for answer in future.result())
-        client.call(library.index, "refresh", {})
+        client.call(discovery.Library(library.index), "refresh", {})
         heard = set()
         while not {"notifications/resources/list_changed", "notifications/resources/updated"} <= heard:
             heard.add(hosts[0].notices.get(timeout=PATIENCE_S)["method"])
@@ -302,14 +302,15 @@ def test_an_index_does_not_answer_for_another_root(library: Library) -> None:
     other.mkdir()
     config = library.root.parent / "config.json"
     config.write_text(json.dumps({"embeddings": {"enabled": False}}), "utf-8")
+    elsewhere = discovery.Library(library.index, config, other, typed=True, named=True)
     with library.host("--config", str(config)) as host:
         host.initialize()
         assert found(host.call("search_documentation", query="storage"))
         with pytest.raises(SetupError, match="belongs to the library in"):  # the daemon that runs
-            client.call(library.index, "search_documentation", {"query": "storage"}, root=other, config=config)
+            client.call(elsewhere, "search_documentation", {"query": "storage"})
     client.shut_down_daemon(library.index)
     with pytest.raises(SetupError, match="belongs to the library in"):  # and one that is started for it
-        client.call(library.index, "search_documentation", {"query": "storage"}, root=other, config=config)
+        client.call(elsewhere, "search_documentation", {"query": "storage"})
 
 
 def test_a_keeper_that_runs_does_not_answer_for_the_root_that_the_settings_name_since(
@@ -357,7 +358,7 @@ def test_an_index_folder_that_is_deleted_stays_so_until_somebody_asks_with_the_s
         return len(place.ask("search_documentation", query="tokens OR install OR storage")["results"])
 
     def delete_it() -> int:
-        client.call(library.index, "refresh", {})  # nothing is written any more
+        client.call(discovery.Library(library.index), "refresh", {})  # nothing is written any more
         pid = library.keeper
         shutil.rmtree(library.index)
         return pid

@@ -25,7 +25,7 @@ import pytest
 from librarian import __version__
 from librarian.api.library_handle import INTRODUCTION, LibraryHandle
 from librarian.cli import main
-from librarian.daemon import address, client
+from librarian.daemon import address, client, discovery
 from librarian.daemon.address import bind
 from librarian.daemon.client import served_at
 from librarian.daemon.serve import serve
@@ -76,10 +76,10 @@ def test_a_keeper_answers_over_the_socket_until_it_is_asked_to_end(settings: Set
     index = settings.index.path
 
     def work() -> list[Any]:
-        found = client.call(index, "search_documentation", {"query": "rotate"})
-        refreshed = client.call(index, "refresh", {}, on_progress=lambda progress: None)
+        found = client.call(discovery.Library(index), "search_documentation", {"query": "rotate"})
+        refreshed = client.call(discovery.Library(index), "refresh", {}, on_progress=lambda progress: None)
         with pytest.raises(CallerError, match="no operation 'dance'"):
-            client.call(index, "dance", {})
+            client.call(discovery.Library(index), "dance", {})
         return [found["results"][0]["file_path"], refreshed["documents"], served_at(index, settings.docs.root_path)]
 
     thread, outcome = beside(work, index)
@@ -177,7 +177,9 @@ def test_a_library_that_cannot_be_opened_is_the_answer_and_the_end(settings: Set
     index = settings.index.path
     claim_index(index)
     (index / "catalog.sqlite").mkdir()
-    thread, outcome = beside(lambda: client.call(index, "search_documentation", {"query": "rotate"}), index)
+    thread, outcome = beside(
+        lambda: client.call(discovery.Library(index), "search_documentation", {"query": "rotate"}), index
+    )
     with pytest.raises(LibrarianError, match=r"catalog\.sqlite"):
         serve(settings, http=http)
     thread.join(PATIENCE_S)

@@ -29,6 +29,7 @@ from librarian.cli.output import Page
 from librarian.cli.search import app
 from librarian.daemon import client
 from librarian.daemon.address import as_error
+from librarian.daemon.discovery import Library
 from librarian.errors import Busy, CallerError, LibrarianError, NotFound, SetupError, SourceError, Unavailable
 from librarian.evaluation.evaluate import RatedQuery, as_dict, evaluate
 
@@ -190,9 +191,9 @@ class Keeper:
         self.progress: list[dict[str, Any]] = []
 
     def call(
-        self, index: Path, verb: str, arguments: dict[str, Any], *, on_progress: Any = None, **_: Any
+        self, library: Library, verb: str, arguments: dict[str, Any], *, on_progress: Any = None, **_: Any
     ) -> dict[str, Any]:
-        self.calls.append((index, verb, arguments))
+        self.calls.append((library.index, verb, arguments))
         if self.error:
             raise self.error
         for item in self.progress:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from librarian.daemon import client
-from librarian.daemon.client import Library
+from librarian.daemon.discovery import Library
 from librarian.errors import LibrarianError
 from tests.daemon.processes import ECHO, BridgeProcess
 

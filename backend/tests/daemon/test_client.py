@@ -17,7 +17,8 @@ import pytest
 
 from librarian.daemon import client
 from librarian.daemon.address import as_error
-from librarian.daemon.client import Library, acquire_index, connect
+from librarian.daemon.client import acquire_index, connect
+from librarian.daemon.discovery import Library
 from librarian.daemon.unix_http import Response, request
 from librarian.errors import Busy, LibrarianError, NotFound, SetupError, SourceError, Unavailable
 from tests.daemon.processes import daemon_of, until
@@ -25,7 +26,7 @@ from tests.daemon.processes import daemon_of, until
 
 def call(library: Library, operation: str, **more: Any) -> dict[str, Any]:
     arguments = more.pop("arguments", {})
-    return client.call(library.index, operation, arguments, library=library, **more)
+    return client.call(library, operation, arguments, **more)
 
 
 def test_an_operation_is_answered_by_a_daemon_that_is_started_for_it(library: Library) -> None:

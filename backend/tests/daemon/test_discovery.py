@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from librarian.daemon import discovery
-from librarian.daemon.discovery import Where, find
+from librarian.daemon.discovery import Library, find
 from librarian.errors import SetupError
 from librarian.files.config_files import REPOSITORY
 from librarian.settings import DERIVED_VARIABLES, SETTINGS, Settings
@@ -41,23 +41,24 @@ class Surroundings:
 
     def both(
         self, *, environ: dict[str, str] | None = None, **given: str | None
-    ) -> tuple[Where | SetupError, Where | SetupError]:
+    ) -> tuple[Library | SetupError, Library | SetupError]:
         """What `find` says and what the settings say."""
         surroundings = {"environ": environ or {}, "cwd": self.cwd, "repository": self.repository}
         try:
-            found: Where | SetupError = find(**given, **surroundings)._replace(notes=())  # type: ignore[arg-type]
+            found: Library | SetupError = find(**given, **surroundings)._replace(notes=(), settings="")  # type: ignore[arg-type]
         except SetupError as error:
             found = error
         try:
             overrides = {"docs.root_path": given.get("root"), "index.path": given.get("index")}
             loaded = Settings.load(given.get("config"), overrides=overrides, **surroundings)  # type: ignore[arg-type]
             loaded.require_library()
-            settled: Where | SetupError = Where(
+            settled: Library | SetupError = Library(
+                loaded.index.path,
                 loaded.config_file,
                 loaded.docs.root_path,
-                loaded.index.path,
-                loaded.root_is_named,
-                loaded.configuration.kind == "trusted",
+                typed=given.get("root") is not None,
+                named=loaded.root_is_named,
+                must_be_trusted=loaded.configuration.kind == "trusted",
             )
         except SetupError as error:
             settled = error
@@ -121,7 +122,7 @@ def test_unusual_files_are_read_or_refused_alike(surroundings: Surroundings, con
     write(surroundings.cwd / "config.json", content)
     found, settled = surroundings.both(config="config.json")
     assert type(found) is type(settled), (found, settled)
-    if isinstance(settled, Where):
+    if isinstance(settled, Library):
         assert found == settled
 
 
@@ -135,7 +136,7 @@ def test_a_named_file_that_is_missing_is_refused_by_both(surroundings: Surroundi
 def test_a_home_that_is_nobodys_is_a_name_like_others_for_both(surroundings: Surroundings) -> None:
     write(surroundings.cwd / "config.json", '{"docs": {"root_path": "~nobody-at-all/docs"}}')
     found, settled = surroundings.both(config="config.json")
-    assert isinstance(found, Where)
+    assert isinstance(found, Library)
     assert found == settled
     assert found.root == surroundings.cwd / "~nobody-at-all" / "docs"
 
@@ -156,7 +157,7 @@ def test_folders_named_without_a_file_have_an_index_each_in_the_users_data_folde
         write(surroundings.repository / "config.json", '{"index": {"path": ".librarian"}}')
         shipped = str(surroundings.repository / "config.json") if root == "two" else None
         found, settled = surroundings.both(root=root, config=shipped)
-        assert isinstance(found, Where)
+        assert isinstance(found, Library)
         assert found == settled
         places.add(found.index)
     assert len(places) == 3
@@ -178,7 +179,8 @@ def test_without_arguments_the_process_itself_is_asked(monkeypatch: pytest.Monke
     monkeypatch.setenv("INDEX_PATH", "somewhere")
     write(tmp_path / "config.json", json.dumps({"docs": {"root_path": "d"}}))
     monkeypatch.setenv("CONFIG_FILE", "config.json")
-    assert find() == Where(tmp_path / "config.json", tmp_path / "d", tmp_path / "somewhere")
+    found = find()
+    assert found[:3] == (tmp_path / "somewhere", tmp_path / "config.json", tmp_path / "d")
     assert (REPOSITORY / "backend" / "librarian").is_dir()
 
 

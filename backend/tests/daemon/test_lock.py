@@ -21,7 +21,8 @@ import pytest
 import librarian
 from librarian.daemon import address
 from librarian.daemon.address import Address, ping
-from librarian.daemon.client import Library, acquire_index, connect, shut_down_daemon
+from librarian.daemon.client import acquire_index, connect, shut_down_daemon
+from librarian.daemon.discovery import Library
 from librarian.errors import SetupError, Unavailable
 from librarian.files.lock import FolderLock, Holder
 from tests.daemon.processes import BACKEND, PATIENCE_S, daemon_of, until

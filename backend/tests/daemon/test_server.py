@@ -12,6 +12,7 @@ import gc
 import json
 import os
 import stat
+import time
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -75,7 +76,7 @@ def progress(operation: str) -> Mapping[str, Any] | None:
 
 def post(server: SocketServer, target: str, content: bytes = b"") -> Response:
     """The response to a request, its head read."""
-    response = request(server.address.path, "POST", target, content, timeout_s=60)
+    response = request(server.address.path, "POST", target, content, end=time.monotonic() + 60)
     response.read_head()
     return response
 

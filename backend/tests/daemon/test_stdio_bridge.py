@@ -26,7 +26,8 @@ import pytest
 from librarian.api.security import MAX_BODY
 from librarian.daemon import address, client
 from librarian.daemon.address import Address
-from librarian.daemon.client import Daemon, Library, connect
+from librarian.daemon.client import Daemon, connect
+from librarian.daemon.discovery import Library
 from librarian.daemon.stdio_bridge import LONGEST_LINE, StdioBridge, main, run
 from librarian.files.lock import DAEMON, FolderLock
 from librarian.files.owned_folder import claim_index
@@ -119,7 +120,7 @@ def test_paths_with_blanks_and_a_configuration_reach_the_daemon(bridge: StartBri
     config = index.parent / "my config.json"
     config.write_text('{"docs": {"root_path": "my docs"}}')
     shake_hands(bridge("--config=my config.json", "--root", "the root"))
-    command = client.call(index, "echo", {})["command"]
+    command = client.call(Library(index), "echo", {})["command"]
     assert command[1:] == ["--config", str(config), "--root", str(index.parent / "the root"), "--index", str(index)]
 
 

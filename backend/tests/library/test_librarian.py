@@ -14,7 +14,6 @@ import pytest
 
 from librarian.bootstrap import build
 from librarian.daemon import client
-from librarian.daemon.client import Library
 from librarian.daemon.discovery import find
 from librarian.documents import listing
 from librarian.errors import CallerError, NotFound, SetupError
@@ -321,10 +320,8 @@ def test_a_keeper_that_a_command_left_behind_makes_way(tmp_path: Path) -> None:
     write_library(tmp_path / "docs")
 
     def mode() -> object:
-        library = Library.at(find(config=config), root_given=False)
-        return client.call(library.index, "search_documentation", {"query": "checkout"}, library=library)[
-            "requested_mode"
-        ]
+        library = find(config=config)
+        return client.call(library, "search_documentation", {"query": "checkout"})["requested_mode"]
 
     assert mode() == "auto"
     with Librarian.open(config) as library:
