@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+import numpy as np
+
 from ..errors import LibrarianError, Unavailable
 from ..models import Deadline, ModelSpec, Vector, Vectors, Window
 from . import windows
@@ -33,36 +35,35 @@ class Embedder(Protocol):
         """Shape (len(texts), dimension), rows of unit length, float32. Texts are windows' texts."""
 
     def embed_query(self, text: str) -> Vector:
-        """Shape (dimension,), unit length, float32."""
+        """Shape (dimension,), unit length, float32. What exceeds the model's limit isn't read."""
 
     def close(self) -> None:
         """Free the model."""
 
 
-class LocalEmbedder:
-    """The part of an `Embedder` that all models on this machine share."""
+class TextEmbedder:
+    """The part of an `Embedder` that models on this machine and those of services share."""
 
     spec: ModelSpec
-    _special: int  #: tokens of a passage that are none of its own: special ones, and those of the instruction
+    _special = 0  #: tokens of a passage that are none of its own: special ones, and those of the instruction
 
     def windows(self, prefix: str, text: str) -> list[Window]:
-        """The windows that together hold every token of `text`; see `windows.cut`."""
         return windows.cut(prefix, text, self._places, self.spec.window_limit - self._special)
 
     def embed_chunks(self, texts: Sequence[str]) -> Vectors:
-        """Shape (len(texts), dimension), unit length."""
+        if not texts:
+            return np.zeros((0, self.spec.dimension), dtype=np.float32)
         return self._embed([self.spec.passage_prefix + text for text in texts])
 
     def embed_query(self, text: str) -> Vector:
-        """Shape (dimension,), unit length. What exceeds the model's limit isn't read."""
-        vector: Vector = self._embed([self.spec.query_prefix + text])[0]
+        vector: Vector = self._embed([self.spec.query_prefix + text], is_query=True)[0]
         return vector
 
     def _places(self, text: str) -> list[tuple[int, int]]:
-        """Where a text's tokens stand in it, in characters; special tokens aside."""
-        raise NotImplementedError
+        """Where a text's tokens stand in it, in characters; special tokens aside. By default never too few."""
+        return windows.estimated(text)
 
-    def _embed(self, texts: Sequence[str]) -> Vectors:
+    def _embed(self, texts: Sequence[str], *, is_query: bool = False) -> Vectors:
         raise NotImplementedError
 
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any
 
 from ..errors import LibrarianError, SetupError, Unavailable, install
-from ..models import ModelSpec, Vector, Vectors
+from ..models import ModelSpec, Vectors
 from .model_table import LONGEST
 from .services import ServiceEmbedder, redacted
 
@@ -23,8 +21,6 @@ _COHERE_BATCH, _COHERE_TOKENS = 96, 384
 _AT_ONCE = 8  #: requests side by side, where each holds one text
 _LONGEST_WAIT_S = 24.0  #: of one request: four in a row end before an embedding child's task counts as stuck
 _REFUSED = ("AccessDenied", "UnrecognizedClient", "ExpiredToken", "InvalidSignature", "MissingAuthentication")
-
-Purpose = Literal["search_document", "search_query"]
 
 
 class BedrockEmbedder(ServiceEmbedder):
@@ -75,37 +71,24 @@ class BedrockEmbedder(ServiceEmbedder):
             ) from error
         limit = _COHERE_TOKENS if self._cohere else LONGEST
         self.spec = ModelSpec(name, 0, limit, provider="bedrock")
-        width = self._vectors(["dimension"], "search_query").shape[1]
+        width = self._embed(["dimension"], is_query=True).shape[1]
         self.spec = ModelSpec(name, width, limit, provider="bedrock")
         self.fingerprint = f"{name};bedrock;{width};{self.spec.window_limit};aws"
-
-    def embed_chunks(self, texts: Sequence[str]) -> Vectors:
-        """Shape (len(texts), dimension), unit length."""
-        if not texts:
-            return np.zeros((0, self.spec.dimension), dtype=np.float32)
-        return self._vectors(texts, "search_document")
-
-    def embed_query(self, text: str) -> Vector:
-        """Shape (dimension,), unit length."""
-        vector: Vector = self._vectors([text], "search_query")[0]
-        return vector
 
     def close(self) -> None:
         self._client.close()
 
-    def _vectors(self, texts: Sequence[str], purpose: Purpose) -> Vectors:
+    def _embed(self, texts: Sequence[str], *, is_query: bool = False) -> Vectors:
         inputs = [text or " " for text in texts]
-        if self._cohere:
-            parts = (inputs[at : at + _COHERE_BATCH] for at in range(0, len(inputs), _COHERE_BATCH))
-            rows = [row for part in parts for row in self._by_cohere(part, purpose) or ()]
-        else:
+        rows: list[Any] = []
+        if not self._cohere:
             with ThreadPoolExecutor(min(_AT_ONCE, len(inputs))) as threads:
-                rows = list(threads.map(lambda text: self._invoke({"inputText": text}, "embedding"), inputs))
+                rows += threads.map(lambda text: self._invoke({"inputText": text}, "embedding"), inputs)
+        asked = {"input_type": "search_query" if is_query else "search_document", "truncate": "END"}
+        for first in range(0, len(inputs) if self._cohere else 0, _COHERE_BATCH):
+            found = self._invoke({"texts": inputs[first : first + _COHERE_BATCH], **asked}, "embeddings")
+            rows += (found.get("float") if isinstance(found, dict) else found) or ()
         return self.checked(rows, len(texts))
-
-    def _by_cohere(self, texts: Sequence[str], purpose: Purpose) -> Any:
-        found = self._invoke({"texts": list(texts), "input_type": purpose, "truncate": "END"}, "embeddings")
-        return found.get("float") if isinstance(found, dict) else found
 
     def _invoke(self, body: dict[str, object], field: str) -> Any:
         """The field of the answer that holds embeddings."""

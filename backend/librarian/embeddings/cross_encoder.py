@@ -19,8 +19,6 @@ from .model_table import positions, read_json
 from .onnx import OnnxModel
 from .windows import clip
 
-DEFAULT_RERANKER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
-
 
 class TimedReranker:
     """A `Reranker` over what `logits` gives for a few passages at once."""
@@ -85,9 +83,7 @@ def full_name(name: str) -> str:
     return name if "/" in name or Path(os.path.expanduser(name)).is_dir() else f"cross-encoder/{name}"
 
 
-def load_reranker(
-    name: str = DEFAULT_RERANKER, *, threads: int = 2, max_length: int = 256, backend: Backend = "auto"
-) -> Reranker:
+def load_reranker(name: str, *, threads: int = 2, max_length: int = 256, backend: Backend = "auto") -> Reranker:
     """A cross-encoder by its hub name (a bare one is one of `cross-encoder/`) or folder, fetched where needed."""
     home = onnx_folder(full_name(name), backend)
     if home is None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import re
 import time
+from textwrap import shorten
 from typing import Any, Literal
 
-from ..errors import SetupError, Unavailable
+from ..errors import Unavailable
 from ..models import Deadline
 from .base import Rewrite
-from .services import ServiceClient
+from .services import OPENAI, ServiceClient
 
 Provider = Literal["openai", "ollama"]
 
-_BASES: dict[str, str] = {"openai": "https://api.openai.com/v1", "ollama": "http://127.0.0.1:11434/v1"}
 #: What a model says to itself; the template of some opens the tag, so that they say its end alone.
 _THOUGHTS = re.compile(r"<(think|thinking)>.*?(?:</\1>|\Z)|\A.*</think(?:ing)?>", re.DOTALL)
 
@@ -29,12 +29,10 @@ class Chat:
     ) -> None:
         self.model = model
         self.name = f"{provider}:{model}"
-        url = (base_url or _BASES[provider]).rstrip("/")
+        url = (base_url or OPENAI).rstrip("/")
         if provider == "ollama":
             url = f"{url.removesuffix('/v1')}/v1"
-        elif not api_key and url == _BASES["openai"]:
-            raise SetupError("There is no key for OpenAI's models.", hint="Set OPENAI_API_KEY or llm.base_url.")
-        self.client = ServiceClient(url, api_key or "", name=f"The language model '{model}'", settings="llm")
+        self.client = ServiceClient(url, api_key or "", f"The language model '{model}'", "llm")
         self.close = self.client.close
 
     def ask(self, system: str, user: str, *, seconds: float, tokens: int) -> str:
@@ -52,9 +50,9 @@ class Chat:
             ) from error
         return _THOUGHTS.sub("", str(content)).strip()
 
-    def is_reachable(self, timeout_s: float = 2.0) -> bool:
+    def is_reachable(self) -> bool:
         """Whether the server answers; asks for its list of models."""
-        return self.client.answers("/models", timeout_s)
+        return self.client.answers("/models", 2.0)
 
 
 _LONGEST = 2_000  #: characters kept of what the model says
@@ -152,9 +150,9 @@ class LlmSummarizer:
         """At most `LONGEST` characters on one line. Raises `Unavailable` if nothing useful was said."""
         page = f"# {title}\n\n{markdown[:READ]}"
         answer = self._chat.ask(_SUMMARY_PROMPT, page, seconds=self._timeout_s, tokens=_SUMMARY_TOKENS)
-        text = " ".join(answer.strip("`\"' \n").split())
+        text = shorten(answer.strip("`\"' \n"), LONGEST, placeholder="…")
         if len(text.split()) < 3:
             raise Unavailable(
                 f"The language model '{self._chat.model}' said no summary.", hint="Try another llm.model."
             )
-        return text if len(text) <= LONGEST else text[: LONGEST - 1].rsplit(" ", 1)[0] + "…"
+        return text

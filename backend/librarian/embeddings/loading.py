@@ -29,7 +29,6 @@ class CachedEmbedder:
         self._cache = cache
 
     def embed_query(self, text: str) -> Vector:
-        """Shape (dimension,)."""
         vector = self._cache.get(text)
         if vector is None:
             vector = self._embedder.embed_query(text)
@@ -120,33 +119,19 @@ def wrong_dimension(name: str, wanted: int, found: int) -> SetupError:
     )
 
 
+@dataclass(eq=False)
 class AnsweringModel(LazyModel[Embedder]):
-    """The model that questions are embedded with: the configured one, or during a change the one before.
+    """The model that questions are embedded with: the configured one, or during a change the one before."""
 
-    Args:
-        current: the configured model.
-        earlier: the one before.
-        changing: whether it is the one before whose vectors answer.
-        answering: fingerprint of the model whose vectors answer; empty if there are none yet.
-    """
-
-    def __init__(
-        self,
-        current: LazyModel[Embedder],
-        earlier: LazyModel[Embedder],
-        *,
-        changing: Callable[[], bool],
-        answering: Callable[[], str],
-    ) -> None:
-        self._current = current
-        self._earlier = earlier
-        self._changing = changing
-        self._answering = answering
+    current: LazyModel[Embedder]  #: the configured model
+    earlier: LazyModel[Embedder]  #: the one before
+    changing: Callable[[], bool]  #: whether it is the one before whose vectors answer
+    answering: Callable[[], str]  #: fingerprint of the model whose vectors answer; empty if there are none yet
 
     def get(self) -> Embedder:
         """The model. Raises `Unavailable` if it can't be loaded, or if the vectors that answer are of another build."""
         model = self._chosen().get()
-        answering = self._answering()
+        answering = self.answering()
         if answering and model.fingerprint != answering:
             raise Unavailable(
                 f"The vectors that answer are of another build of {model.spec.name} than the one at hand.",
@@ -161,14 +146,14 @@ class AnsweringModel(LazyModel[Embedder]):
         return self._chosen().error()
 
     def reset(self) -> None:
-        self._current.reset()
-        self._earlier.reset()
+        self.current.reset()
+        self.earlier.reset()
 
     def close(self) -> None:
         """Free the model before; the configured one is closed by its owner."""
-        earlier = self._earlier.loaded()
+        earlier = self.earlier.loaded()
         if earlier is not None:
             earlier.close()
 
     def _chosen(self) -> LazyModel[Embedder]:
-        return self._earlier if self._changing() else self._current
+        return self.earlier if self.changing() else self.current

@@ -1,13 +1,12 @@
 """The models on this machine: the default one in the package, fetched ones in the user's cache, others where they lie.
 
-A fetched model's folder holds its ONNX file, `tokenizer.json`, the small JSON files that describe the model,
-`fetched.json`, and `manifest.json`, which is written last: without it the folder is incomplete.
+A fetched model's folder holds its ONNX file, `tokenizer.json`, the small JSON files that describe the model, and the
+hashes of all in `SHA256SUMS`, which is written last: without it the folder is incomplete.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import os
 import time
@@ -18,35 +17,24 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from ..errors import SetupError, Unavailable, install
-from ..files.owned_folder import PRIVATE, json_object
+from ..files.owned_folder import PRIVATE
 from ..files.writing import write_whole
-from .model_table import DEFAULT, canonical, folder_of, hub_name, read_json, read_spec, spec_of
-from .onnx import graphs
+from .model_table import DEFAULT, canonical, folder_of, hub_name, read_spec, spec_of
+from .onnx import SUMS, graphs
 
 SHIPPED = Path(__file__).with_name(DEFAULT)  #: the default model; `scripts/build_model.py` makes it
-_SUMS = "SHA256SUMS"
-
 _CONNECT_S = 8.0  #: seconds until a hub that doesn't answer counts as out of reach
 _LOCK_S = 900.0  #: seconds that one process waits for another to finish the same model
-FORMAT = 1
 _SMALL = (
     "config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "sentence_bert_config.json",
     "config_sentence_transformers.json", "1_Pooling/config.json", "modules.json",
 )  # fmt: skip
-_FETCHED = "fetched.json"  #: a fetched model's source, commit and the SHA-256 of each file
 _log = logging.getLogger(__name__)
-
-
-def split_revision(name: str) -> tuple[str, str | None]:
-    """`owner/name@revision` → (`owner/name`, revision); None for a name without one."""
-    repository, _, revision = name.partition("@")
-    return repository, revision or None
 
 
 def default_folder() -> Path:
     """Where models are kept: `librarian/models` in the user's cache."""
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "librarian" / "models"
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "librarian" / "models"
 
 
 class ModelStore:
@@ -93,37 +81,33 @@ class ModelStore:
         return target
 
     def locate(self, name: str) -> Path | None:
-        """The folder of a model that is here, complete and of this format."""
+        """The folder of a model that is here and complete."""
         if (folder := folder_of(name)) is not None:
             return None if _missing_part(_files(folder)) else folder
         if canonical(name) == DEFAULT:
             return SHIPPED
         place = self._place(name)
-        return place if _manifest(place).get("format") == FORMAT else None
+        return place if (place / SUMS).is_file() else None
 
     def changed_files(self, name: str) -> list[str]:
         """Names of files of a model that are missing or differ from what was shipped or fetched, sorted.
 
-        Empty for a folder of one's own, and for a model that was fetched before this was recorded.
+        Empty for a folder of one's own.
         """
         place = self.locate(name) or self._place(name)
         try:
-            if place == SHIPPED:
-                lines = (place / _SUMS).read_text("utf-8").splitlines()
-                recorded = {file: digest for digest, _, file in (line.partition("  ") for line in lines)}
-            else:
-                recorded = read_json(place / _FETCHED).get("sha256", {})
-        except (SetupError, OSError):
-            return [_SUMS if place == SHIPPED else _FETCHED]
-        return sorted(file for file, digest in recorded.items() if _sha256(place / file) != digest)
+            recorded = [line.partition("  ") for line in (place / SUMS).read_text("utf-8").splitlines()]
+        except OSError:
+            return [SUMS] if place == SHIPPED else []
+        return sorted(file for digest, _, file in recorded if _sha256(place / file) != digest)
 
     def installed(self) -> list[str]:
         """Names of the models that are shipped or fetched, sorted."""
-        entries = [_manifest(path.parent) for path in self.folder.glob("*/manifest.json")]
-        return sorted({DEFAULT, *(str(entry.get("name")) for entry in entries if entry.get("format") == FORMAT)})
+        fetched = (sums.parent.name.replace("--", "/", 1) for sums in self.folder.glob(f"*/{SUMS}"))
+        return sorted({DEFAULT, *map(canonical, fetched)})
 
     def _place(self, name: str) -> Path:
-        return self.folder / hub_name(name).rsplit("sentence-transformers/", 1)[-1].replace("/", "--")
+        return self.folder / hub_name(name).replace("/", "--")
 
 
 def _fetch(name: str, target: Path) -> None:
@@ -135,9 +119,9 @@ def _fetch(name: str, target: Path) -> None:
     from huggingface_hub.errors import HfHubHTTPError
 
     started = time.monotonic()
-    repository, revision = split_revision(hub_name(name))
+    repository, _, revision = hub_name(name).partition("@")
     try:
-        info = HfApi().model_info(repository, revision=revision, timeout=_CONNECT_S)
+        info = HfApi().model_info(repository, revision=revision or None, timeout=_CONNECT_S)
     except HfHubHTTPError as error:
         raise Unavailable(
             f"The hub refuses '{name}': {_first_line(error)}.", hint="Check the name; for a private model set HF_TOKEN."
@@ -152,7 +136,7 @@ def _fetch(name: str, target: Path) -> None:
     if _missing_part(listed):
         raise _incomplete(name, listed)
     graph = next(graph for graph in graphs() if graph in listed)
-    hashes: dict[str, str] = {}
+    sums: list[str] = []
 
     def get(*files: str) -> None:
         for file in (file for file in files if file in listed):
@@ -165,16 +149,12 @@ def _fetch(name: str, target: Path) -> None:
                     f"'{file}' of '{name}' can't be fetched ({_first_line(error)}).",
                     hint="Run `librarian models fetch` again; what is complete is kept.",
                 ) from error
-            hashes[file] = _sha256(target / file)
+            sums.append(f"{_sha256(target / file)}  {file}\n")
 
     get(*_SMALL)
-    spec = read_spec(name, target)  # refuses a model that isn't computed here before its large file is fetched
+    read_spec(name, target)  # refuses a model that isn't computed here before its large file is fetched
     get(graph, f"{graph}_data", f"{graph}.data")  # a graph above 2 GB has its weights in another file
-    fetched_from = {"source": name, "revision": info.sha or revision, "sha256": hashes}
-    write_whole(target / _FETCHED, json.dumps(fetched_from, indent=1))
-    # Nothing of time or place: the same model fetched elsewhere is the same model, and its vectors too.
-    manifest = {"format": FORMAT, "name": spec.name, "weights_sha256": hashes[graph], "pooling": spec.pooling}
-    write_whole(target / "manifest.json", json.dumps(manifest, indent=1))
+    write_whole(target / SUMS, "".join(sums))
     _log.info("Model %s is ready in %s (%.1f s)", name, target, time.monotonic() - started)
 
 
@@ -198,10 +178,6 @@ def _files(folder: Path) -> set[str]:
 def _first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0][:200].rstrip(".")
-
-
-def _manifest(folder: Path) -> dict[str, object]:
-    return json_object(folder / "manifest.json")
 
 
 def _sha256(path: Path) -> str:

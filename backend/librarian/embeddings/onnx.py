@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from ..errors import SetupError, Unavailable
 from ..models import ModelSpec, Vectors
-from .base import LocalEmbedder
+from .base import TextEmbedder
+
+SUMS = "SHA256SUMS"  #: file of a shipped or fetched model's folder: the SHA-256 of each of the others
 
 
 def has_cuda() -> bool:
@@ -97,7 +99,7 @@ _LEAST_BATCH = 4  #: fewer per batch cost more for their overhead than they save
 _TOKENS_PER_BATCH = 2_048  #: longer texts go in smaller batches, which bounds the memory of a run
 
 
-class OnnxEmbedder(OnnxModel, LocalEmbedder):
+class OnnxEmbedder(OnnxModel, TextEmbedder):
     """A sentence embedding model on CPU (int8) or CUDA (fp32). Safe to share between threads.
 
     int8 texts run one by one: activations are quantized by the range of the whole batch, so a text's vector would
@@ -108,12 +110,20 @@ class OnnxEmbedder(OnnxModel, LocalEmbedder):
     def __init__(self, folder: Path, spec: ModelSpec, *, threads: int = 2, max_batch: int = 8) -> None:
         super().__init__(folder, f"model '{spec.name}'", threads=threads)
         self.spec = spec
-        self._output = _output_of(spec.name, [item.name for item in self._session.get_outputs()])
+        outputs = [item.name for item in self._session.get_outputs()]
+        vectors = [name for name in ("sentence_embedding", "last_hidden_state", "token_embeddings") if name in outputs]
+        if not vectors and "logits" in outputs:
+            raise SetupError(
+                f"The model '{spec.name}' judges texts, and embeds none.",
+                hint="Name an embedding model; a cross-encoder is named by search.reranker_model.",
+            )
+        self._output = (vectors or outputs)[0]
         self.device = "cuda" if self._session.get_providers()[0].startswith("CUDA") else "cpu"
         self.backend = f"onnx-{self._precision}"
         self._max_batch = 1 if self._precision == "int8" else max(1, max_batch)
-        manifest = folder / "manifest.json"  # which a folder of one's own lacks
-        with (manifest if manifest.exists() else self._file).open("rb") as data:
+        # a folder of one's own has no hashes; those of the shipped model cover files that vectors don't depend on
+        descriptions = (folder / "manifest.json", folder / SUMS)
+        with next((file for file in descriptions if file.exists()), self._file).open("rb") as data:
             build = hashlib.file_digest(data, "sha256").hexdigest()[:8]
         self.fingerprint = f"{spec.name};{self.backend};{spec.dimension};{spec.window_limit};{build}"
         self._special = len(self._tokenizer.encode("").ids) + len(self._places(spec.passage_prefix))
@@ -127,7 +137,7 @@ class OnnxEmbedder(OnnxModel, LocalEmbedder):
         limit = self.spec.max_tokens
         return ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]  # the closing token stays
 
-    def _embed(self, texts: Sequence[str]) -> Vectors:
+    def _embed(self, texts: Sequence[str], *, is_query: bool = False) -> Vectors:
         """Rows in the order of `texts`, embedded sorted by length, so that short ones aren't padded to long ones."""
         out = np.empty((len(texts), self.spec.dimension), dtype=np.float32)
         rows = [self._ids(text) for text in texts]
@@ -143,18 +153,6 @@ class OnnxEmbedder(OnnxModel, LocalEmbedder):
                 )
             out[batch] = unit_rows(found)
         return out
-
-
-def _output_of(name: str, found: Sequence[str]) -> str:
-    for wanted in ("sentence_embedding", "last_hidden_state", "token_embeddings"):
-        if wanted in found:
-            return wanted
-    if "logits" in found:
-        raise SetupError(
-            f"The model '{name}' judges texts, and embeds none.",
-            hint="Name an embedding model; a cross-encoder is named by search.reranker_model.",
-        )
-    return found[0]
 
 
 def batches(lengths: Sequence[int], most: int) -> list[list[int]]:

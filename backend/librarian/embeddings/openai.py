@@ -6,15 +6,13 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-
-import numpy as np
+from threading import Event
 
 from ..errors import SetupError
-from ..models import ModelSpec, Vector, Vectors
+from ..models import ModelSpec, Vectors
 from .model_table import LONGEST, known, spec_of
-from .services import Refused, ServiceClient, ServiceEmbedder
+from .services import OPENAI, Refused, ServiceClient, ServiceEmbedder
 
-OPENAI = "https://api.openai.com/v1"
 _BATCH = 32  #: texts a request: no service is known that takes fewer
 #: Seconds for all attempts together: less than an embedding child is given for one task, so that a service that hangs
 #: is reported as that; a question waits less, since keyword search answers meanwhile.
@@ -37,39 +35,28 @@ class OpenAIEmbedder(ServiceEmbedder):
         base_url: str | None = None,
         api_key: str | None = None,
         timeout_s: float = 30.0,
-        wait: Callable[[float], bool] | None = None,
+        wait: Callable[[float], bool] = Event().wait,
     ) -> None:
-        url = (base_url or OPENAI).rstrip("/")
-        if not api_key and url == OPENAI:
-            raise SetupError("There is no key for OpenAI's embeddings.", hint="Set OPENAI_API_KEY.")
-        self._client = ServiceClient(url, api_key or "", name="The embedding service", settings="embeddings", wait=wait)
+        self._client = ServiceClient(base_url or OPENAI, api_key or "", "The embedding service", "embeddings", wait)
+        self.close = self._client.close
         self._timeout_s = timeout_s
-        row = spec_of(name) if name in known() else ModelSpec(name, 0, LONGEST, provider="openai")
-        self.spec = row
-        if not row.dimension:
+        self.spec = spec_of(name) if name in known() else ModelSpec(name, 0, LONGEST, provider="openai")
+        if not self.spec.dimension:
             try:
-                self.spec = replace(row, dimension=self._request(["dimension"]).shape[1])
+                self.spec = replace(self.spec, dimension=self._embed(["dimension"]).shape[1])
             except BaseException:
                 self.close()
                 raise
-        place = hashlib.sha256(url.encode()).hexdigest()[:8]  # two services may call different models by one name
+        # two services may call different models by one name
+        place = hashlib.sha256(self._client.url.encode()).hexdigest()[:8]
         self.fingerprint = f"{self.spec.name};openai;{self.spec.dimension};{self.spec.window_limit};{place}"
 
-    def embed_chunks(self, texts: Sequence[str]) -> Vectors:
-        """Shape (len(texts), dimension), unit length."""
-        given = [self.spec.passage_prefix + text for text in texts]
-        parts = [self._request(given[at : at + _BATCH]) for at in range(0, len(given), _BATCH)]
-        return np.concatenate(parts) if parts else np.zeros((0, self.spec.dimension), dtype=np.float32)
+    def _embed(self, texts: Sequence[str], *, is_query: bool = False) -> Vectors:
+        within_s = _QUESTION_S if is_query else _CHUNKS_S
+        parts = (texts[first : first + _BATCH] for first in range(0, len(texts), _BATCH))
+        return self.checked([row for part in parts for row in self._request(part, within_s)], len(texts))
 
-    def embed_query(self, text: str) -> Vector:
-        """Shape (dimension,), unit length."""
-        vector: Vector = self._request([self.spec.query_prefix + text], within_s=_QUESTION_S)[0]
-        return vector
-
-    def close(self) -> None:
-        self._client.close()
-
-    def _request(self, texts: Sequence[str], *, within_s: float = _CHUNKS_S) -> Vectors:
+    def _request(self, texts: Sequence[str], within_s: float) -> list[object]:
         body = {"model": self.spec.name, "input": [text or " " for text in texts]}
         try:
             answer = self._client.post("/embeddings", body, timeout_s=self._timeout_s, within_s=within_s, attempts=4)
@@ -82,6 +69,6 @@ class OpenAIEmbedder(ServiceEmbedder):
             raise SetupError(f"{self._client.shown} {what} ({error.reason}).", hint=hint) from error
         try:
             rows = sorted(json.loads(answer)["data"], key=lambda item: int(item.get("index", 0)))
-            return self.checked([row["embedding"] for row in rows], len(texts))
+            return [row["embedding"] for row in rows]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise self.no_embeddings(self._client.redacted(repr(error))) from error

@@ -16,9 +16,8 @@ import numpy as np
 
 from ..errors import SetupError, Unavailable, install
 from ..models import ModelSpec, Vectors
-from .base import LocalEmbedder
+from .base import TextEmbedder
 from .cross_encoder import TimedReranker
-from .model_files import split_revision
 from .model_table import prompts_of, state_of
 
 
@@ -36,25 +35,30 @@ def has_cuda() -> bool:
     return bool(torch.cuda.is_available())
 
 
-class TorchEmbedder(LocalEmbedder):
-    """A sentence-transformers model, by name or folder; its own settings decide pooling and normalisation.
+def _load(kind: str, name: str, source: str, *, device: str | None = None, **options: Any) -> Any:
+    """A model of this class of sentence-transformers, by hub name or folder.
 
     Raises `Unavailable` where the extra is missing or the model can't be loaded.
     """
+    if not is_installed():
+        raise Unavailable(f"'{name}' needs sentence-transformers.", hint=f"Run {install('torch')}.")
+    import sentence_transformers
+
+    repository, _, revision = (source, "", "") if Path(source).is_dir() else source.partition("@")
+    options["device"] = device or ("cuda" if has_cuda() else "cpu")
+    try:
+        return getattr(sentence_transformers, kind)(repository, revision=revision or None, **options)
+    except Exception as error:  # whatever the hub, torch or the model's code raise
+        raise Unavailable(f"'{name}' can't be loaded ({error}).", hint="Check the name and the network.") from error
+
+
+class TorchEmbedder(TextEmbedder):
+    """A sentence-transformers model, by name or folder; its own settings decide pooling and normalisation."""
 
     backend = "torch"
 
     def __init__(self, name: str, spec: ModelSpec, *, device: str | None = None, max_batch: int = 8) -> None:
-        if not is_installed():
-            raise Unavailable(f"'{name}' needs sentence-transformers.", hint=f"Run {install('torch')}.")
-        from sentence_transformers import SentenceTransformer
-
-        source, revision = (name, None) if Path(name).is_dir() else split_revision(name)
-        chosen = device or ("cuda" if has_cuda() else "cpu")
-        try:
-            self._model: Any = SentenceTransformer(source, device=chosen, revision=revision)
-        except Exception as error:  # whatever the hub, torch or the model's code raise
-            raise Unavailable(f"'{name}' can't be loaded ({error}).", hint="Check the name and the network.") from error
+        self._model = _load("SentenceTransformer", name, name, device=device)
         self._model.max_seq_length = min(spec.max_tokens, int(self._model.max_seq_length or spec.max_tokens))
         width = int(self._model.get_sentence_embedding_dimension())
         limit = self._model.max_seq_length
@@ -79,9 +83,7 @@ class TorchEmbedder(LocalEmbedder):
         places: list[tuple[int, int]] = found["offset_mapping"]
         return places
 
-    def _embed(self, texts: Sequence[str]) -> Vectors:
-        if not texts:
-            return np.zeros((0, self.spec.dimension), dtype=np.float32)
+    def _embed(self, texts: Sequence[str], *, is_query: bool = False) -> Vectors:
         with self._lock:
             found = self._model.encode(
                 list(texts), batch_size=self._max_batch, normalize_embeddings=True, convert_to_numpy=True,
@@ -94,25 +96,15 @@ class TorchEmbedder(LocalEmbedder):
 class TorchCrossEncoder(TimedReranker):
     """A cross-encoder by hub name or folder; `max_length` bounds question and passage together, in tokens.
 
-    Raises `Unavailable` where the extra is missing or the model can't be loaded, `SetupError` where it isn't a
-    cross-encoder.
+    Raises `SetupError` where it isn't a cross-encoder.
     """
 
     batch = 8
 
     def __init__(self, source: str, name: str, *, max_length: int = 256) -> None:
-        if not is_installed():
-            raise Unavailable(f"'{name}' needs sentence-transformers.", hint=f"Run {install('torch')}.")
-        from sentence_transformers import CrossEncoder
-
         self.name = name
         self._lock = threading.Lock()
-        repository, revision = (source, None) if Path(source).is_dir() else split_revision(source)
-        try:
-            device = "cuda" if has_cuda() else "cpu"
-            self._model: Any = CrossEncoder(repository, device=device, max_length=max_length, revision=revision)
-        except Exception as error:  # whatever the hub, torch or the model's code raise
-            raise Unavailable(f"'{name}' can't be loaded ({error}).", hint="Check the name and the network.") from error
+        self._model = _load("CrossEncoder", name, source, max_length=max_length)
         if self._model.config.num_labels != 1:
             raise SetupError(
                 f"'{name}' has {self._model.config.num_labels} outputs, not one score.",

@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 import math
 import re
-import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from itertools import count
+from threading import Event
 
 import httpx
 import numpy as np
 
-from ..errors import Unavailable
-from ..models import ModelSpec, Vectors, Window
-from . import windows
+from ..errors import SetupError, Unavailable
+from ..models import Vectors
+from .base import TextEmbedder
 from .onnx import unit_rows
 
+OPENAI = "https://api.openai.com/v1"
 _KEY = re.compile(r"\bsk-[\w*-]{4,}")
 _USER = re.compile(r"//[^/@\s]*@")
 _FIRST_PAUSE_S = 0.5
@@ -51,31 +52,27 @@ def redacted(text: object, *secrets: str) -> str:
 class Refused(Unavailable):
     """An answer of another state than 200; `reason` is the service's own words."""
 
-    def __init__(self, message: str, *, hint: str = "", status: int = 0, reason: str = "") -> None:
-        super().__init__(message, hint=hint)
-        self.status = status
-        self.reason = reason
+    status = 0
+    reason = ""
 
 
+@dataclass(eq=False, repr=False)
 class ServiceClient:
-    """Posts JSON to a service.
+    """Posts JSON to a service. Raises `SetupError` for OpenAI's own without a key."""
 
-    Args:
-        name: the service or model in errors, such as `The embedding service`.
-        settings: the section of the settings that errors point to.
-        wait: sleeps between attempts; it may end a pause early by returning True.
-    """
+    url: str
+    key: str
+    name: str  #: the service or model in errors, such as `The embedding service`
+    settings: str  #: the section of the settings that errors point to
+    wait: Callable[[float], bool] = Event().wait  #: sleeps between attempts; True ends a pause early
 
-    def __init__(
-        self, url: str, key: str, *, name: str, settings: str, wait: Callable[[float], bool] | None = None
-    ) -> None:
-        self.url = url.rstrip("/")
+    def __post_init__(self) -> None:
+        self.url = self.url.rstrip("/")
         self.shown = address(self.url)
-        self._key = key
-        self._name = name
-        self._settings = settings
-        self._wait = wait or threading.Event().wait
-        self._client = httpx.Client(headers={"Authorization": f"Bearer {key}"} if key else {})
+        if not self.key and self.url == OPENAI:
+            raise SetupError(f"There is no key for {OPENAI}.", hint=f"Set OPENAI_API_KEY or {self.settings}.base_url.")
+        self._client = httpx.Client(headers={"Authorization": f"Bearer {self.key}"} if self.key else {})
+        self.close = self._client.close
 
     def post(self, path: str, body: object, *, timeout_s: float, within_s: float, attempts: int) -> str:
         """The answer.
@@ -84,7 +81,8 @@ class ServiceClient:
         after the pause that the service asks for (20 s at most). Raises `Unavailable`; `Refused` for another state.
         """
         pause, deadline = _FIRST_PAUSE_S, time.monotonic() + within_s
-        for attempt in count(1):
+        while True:
+            attempts -= 1
             seconds = min(timeout_s, max(1.0, deadline - time.monotonic()))
             asked, failure = pause, Unavailable("")
             try:
@@ -92,13 +90,13 @@ class ServiceClient:
                 answer = self._client.post(f"{self.url}{path}", json=body, timeout=limits)
             except httpx.TimeoutException:
                 failure = Unavailable(
-                    f"{self._name} at {self.shown} doesn't answer within {seconds:.1f} s.",
-                    hint=f"Try again later, or raise {self._settings}.timeout_s.",
+                    f"{self.name} at {self.shown} doesn't answer within {seconds:.1f} s.",
+                    hint=f"Try again later, or raise {self.settings}.timeout_s.",
                 )
             except httpx.TransportError as error:
                 failure = Unavailable(
-                    f"{self._name} at {self.shown} can't be reached ({redacted(error) or type(error).__name__}).",
-                    hint=f"Check the network and {self._settings}.base_url.",
+                    f"{self.name} at {self.shown} can't be reached ({redacted(error) or type(error).__name__}).",
+                    hint=f"Check the network and {self.settings}.base_url.",
                 )
             else:
                 if answer.status_code == 200:
@@ -110,10 +108,9 @@ class ServiceClient:
                     raise failure
                 wanted = retry_after_s(answer.headers.get("retry-after", ""))
                 asked = pause if wanted is None else min(wanted, _LONGEST_PAUSE_S)
-            if attempt >= attempts or time.monotonic() + asked >= deadline or self._wait(asked):
+            if not attempts or time.monotonic() + asked >= deadline or self.wait(asked):
                 raise failure
             pause = min(2 * pause, _LONGEST_PAUSE_S)
-        raise AssertionError("unreachable")
 
     def answers(self, path: str, timeout_s: float) -> bool:
         """Whether the service answers a GET of this path."""
@@ -124,16 +121,12 @@ class ServiceClient:
 
     def redacted(self, text: object) -> str:
         """A service's own words without its key."""
-        return redacted(text, self._key)
-
-    def close(self) -> None:
-        """End the connections."""
-        self._client.close()
+        return redacted(text, self.key)
 
     def _refused(self, status: int, text: str) -> Refused:
         reason = self.redacted(_message(text) or f"HTTP {status}")
-        message = f"{self._name} at {self.shown} refuses the request with {status} ({reason})."
-        hint = f"Check {self._settings}.model, {self._settings}.base_url and the service's log."
+        message = f"{self.name} at {self.shown} refuses the request with {status} ({reason})."
+        hint = f"Check {self.settings}.model, {self.settings}.base_url and the service's log."
         if status in (401, 403):
             hint = "Check OPENAI_API_KEY."
         elif status == 429 and "insufficient_quota" in text:
@@ -141,19 +134,16 @@ class ServiceClient:
         elif status == 429:
             message, hint = f"{self.shown} limits the rate of requests ({reason}).", "Try again in a minute."
         elif status >= 500 or status == 408:
-            message, hint = f"{self._name} at {self.shown} fails with {status} ({reason}).", "Try again later."
-        return Refused(message, hint=hint, status=status, reason=reason)
+            message, hint = f"{self.name} at {self.shown} fails with {status} ({reason}).", "Try again later."
+        error = Refused(message, hint=hint)
+        error.status, error.reason = status, reason
+        return error
 
 
-class ServiceEmbedder:
-    """The part of an embedder that all services share: a text's tokens are estimated, and vectors checked."""
+class ServiceEmbedder(TextEmbedder):
+    """An embedder at a service: a text's tokens are estimated, and vectors checked."""
 
-    spec: ModelSpec
     device = "remote"
-
-    def windows(self, prefix: str, text: str) -> list[Window]:
-        """Windows sized by an estimate that never counts fewer tokens than there are."""
-        return windows.cut(prefix, text, windows.estimated, self.spec.window_limit)
 
     def checked(self, rows: object, count: int) -> Vectors:
         """What a service sent for `count` texts, as rows of unit length. Raises `Unavailable` where it isn't that."""

@@ -200,8 +200,6 @@ def test_a_hub_s_model_arrives_once_and_serves_when_the_hub_is_gone(
     assert models.ensure("owner/tiny") == home
     (home / "tokenizer.json").write_text("{}")
     assert models.changed_files("owner/tiny") == ["tokenizer.json"]
-    (home / "fetched.json").write_text("{")
-    assert models.changed_files("owner/tiny") == ["fetched.json"]
 
 
 def test_a_model_that_the_hub_lacks_or_has_without_a_part_is_refused(hub: str, tmp_path: Path) -> None:
@@ -215,16 +213,15 @@ def test_a_model_that_the_hub_lacks_or_has_without_a_part_is_refused(hub: str, t
     assert models.locate("owner/tiny") is None
 
 
-def test_a_model_of_another_format_is_fetched_again(hub: str, tmp_path: Path) -> None:
+def test_a_model_whose_files_did_not_all_arrive_is_fetched_again(hub: str, tmp_path: Path) -> None:
     models = ModelStore(tmp_path / "models")
     home = models.ensure("owner/tiny")
-    stamp = (home / "manifest.json").read_text()
-    for broken in ('{"format": 0}', "{"):
-        (home / "manifest.json").write_text(broken)
-        assert models.locate("owner/tiny") is None
-        assert models.installed() == [DEFAULT]
-        assert models.ensure("owner/tiny") == home
-        assert (home / "manifest.json").read_text() == stamp
+    sums = (home / "SHA256SUMS").read_text()
+    (home / "SHA256SUMS").unlink()
+    assert models.locate("owner/tiny") is None
+    assert models.installed() == [DEFAULT]
+    assert models.ensure("owner/tiny") == home
+    assert (home / "SHA256SUMS").read_text() == sums
 
 
 def test_a_hub_s_model_is_fetched_at_the_revision_that_its_name_asks_for(hub: str, tmp_path: Path) -> None:
@@ -234,7 +231,7 @@ def test_a_hub_s_model_is_fetched_at_the_revision_that_its_name_asks_for(hub: st
     assert Hub.revisions == {commit}
     assert models.installed() == [DEFAULT, f"owner/tiny@{commit}"]
     assert models.locate("owner/tiny") is None
-    assert read_json(home / "fetched.json")["revision"] == commit
+    assert home.name == f"owner--tiny@{commit}"
 
 
 def test_a_known_model_stays_known_at_a_revision() -> None:
