@@ -9,18 +9,18 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from ipaddress import IPv6Address, ip_address
 from operator import attrgetter
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Self, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Self, get_args, get_origin
 from urllib.parse import urlsplit
 
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     BaseModel,
     BeforeValidator,
@@ -106,18 +106,13 @@ def split_words(value: object) -> object:
     return value
 
 
-def _each_word(normalize: Callable[[str], str]) -> BeforeValidator:
-    def validate(words: object) -> object:
-        if isinstance(words, (list, tuple)) and all(isinstance(word, str) for word in words):
-            return tuple(normalize(word.strip().lower()) for word in words)
-        return words
-
-    return BeforeValidator(validate)
+def _extension(word: str) -> str:
+    return "." + word.strip().lower().lstrip(".")
 
 
 def _host(word: str) -> str:
     """A name as the `Host` of a request has it; of an address (`https://docs.example.org/`), its host."""
-    name = re.sub(r"^https?://", "", word).rstrip("/")
+    name = re.sub(r"^https?://", "", word.strip().lower()).rstrip("/")
     with suppress(ValueError):
         return f"[{IPv6Address(name)}]"
     if not _HOST.fullmatch(name):
@@ -127,7 +122,7 @@ def _host(word: str) -> str:
 
 def _origin(word: str) -> str:
     """An origin as browsers send it."""
-    origin = word.rstrip("/")
+    origin = word.strip().lower().rstrip("/")
     if origin not in ("*", "null") and not _ORIGIN.fullmatch(origin):
         raise ValueError(f"{word!r} is no web origin; write each as https://app.example.org, without a path")
     return origin
@@ -197,7 +192,7 @@ class DocsSettings(Section):
         "The first folder is the product, the second the component; flat: the root is the product.",
         "DOCS_LAYOUT",
     )
-    file_extensions: Annotated[Words | None, _each_word(lambda word: "." + word.lstrip("."))] = setting(
+    file_extensions: tuple[Annotated[str, AfterValidator(_extension)], ...] | None = setting(
         None, 'Formats to index, for example [".md"]; null: all that have a parser.'
     )
     include: Words = setting((), "Glob patterns below the root; if any is given, only files that match are indexed.")
@@ -416,10 +411,10 @@ class ServeSettings(Section):
 
 class SecuritySettings(Section):
     token: Secret = setting(None, "The bearer token that requests must carry.", "MCP_AUTH_TOKEN")
-    cors_origins: Annotated[Words, _each_word(_origin)] = setting(
+    cors_origins: tuple[Annotated[str, AfterValidator(_origin)], ...] = setting(
         (), "Web origins that may call, besides the page itself."
     )
-    allowed_hosts: Annotated[Words, _each_word(_host)] = setting(
+    allowed_hosts: tuple[Annotated[str, AfterValidator(_host)], ...] = setting(
         (), "Host names under which the server answers, besides those of this machine.", "MCP_ALLOWED_HOSTS"
     )
     rate_limit: int = setting(0, "Maximum number of requests per minute of one client; 0: no limit.", ge=0)
@@ -528,37 +523,30 @@ class Settings(BaseSettings):
         dotenv = config_files.read_dotenv(found.path)
         variables = _read_variables(found, dotenv, environ)
 
-        adjusted: dict[str, Given] = {}
         flags = [(key, value) for key, value in (overrides or {}).items() if value is not None]
-        command_line = _by_key(flags, "command line")
-        by_variable: dict[str, Given] = {}
+        command_line = _by_key(flags, "command line", cwd)
         in_file = _by_key(_leaves(config_files.read_config(found.path)), str(found.path)) if found.path else {}
         defaults = {key: Given(SETTINGS[key].default, "default") for key in cls.PATHS}
-        layers = (adjusted, command_line, by_variable, in_file, defaults)
-        given = ChainMap(*layers)
-
-        by_variable.update(_from_variables(variables))
-        by_variable.update(_addresses(variables, given))
+        given = defaults | in_file | _from_variables(variables) | command_line
+        given |= {key: each for key, each in _addresses(variables, given) if key not in command_line}
         weight = given.get("embeddings.semantic_weight")
         if weight and "search.fusion" not in given and weight.value not in (0.5, None):
             given["search.fusion"] = Given("weighted", weight.source)
         notices = _guard_destinations(given, found)
-        written_index = in_file["index.path"].value if "index.path" in in_file else None
-        for layer in layers:
-            _resolve_paths(layer, cwd if layer is command_line else folder)
-        _choose_index(given, found, written_index)
+        given = {key: Given(_resolved(key, each.value, folder), each.source) for key, each in given.items()}
+        _choose_index(given, found, in_file["index.path"].value if "index.path" in in_file else None)
         _require_inside(given, found)
         try:
             settings = cls(**_nested(given))
         except ValidationError as error:
             raise _as_setup_error(error, given) from None
         require_apart(settings.docs.root_path, settings.index.path)
-        settings._given = dict(given)
+        settings._given = given
         settings._configuration = found
         settings._loaded = loaded | {"config": found.path, "must_be_trusted": must_be_trusted}
         settings._notices = (
-            *(*dotenv.notices, *_unknown_variables(variables), *notices),
-            *(*settings._lowered(), *settings._without_effect(variables)),
+            *(*dotenv.notices, *_unknown_variables(variables)),
+            *(*notices, *settings._adapted(variables)),
         )
         return settings
 
@@ -613,7 +601,7 @@ class Settings(BaseSettings):
     def root_is_named(self) -> bool:
         """Whether the command line or a variable names the folder of documents."""
         source = self.provenance("docs.root_path").source
-        return source == "command line" or source.endswith(": DOCS_ROOT_PATH")
+        return _is_named(source) or source.endswith(": DOCS_ROOT_PATH")
 
     def destinations(self) -> tuple[tuple[str, str, str], ...]:
         """Each address that text is sent to, even on this machine: setting, host with port, and which text."""
@@ -633,19 +621,23 @@ class Settings(BaseSettings):
 
     def require_library(self) -> None:
         """Raises `SetupError` if nothing names a library; see `config_files.require_library`."""
-        sources = {self.provenance(key).source for key in ("docs.root_path", "index.path")}
-        named = any(source == "command line" or source.startswith("environment: ") for source in sources)
+        named = any(_is_named(self.provenance(key).source) for key in ("docs.root_path", "index.path"))
         config_files.require_library(self._configuration, self.index.path, self._loaded["cwd"], named=named)
 
     def require_safe_bind(self) -> None:
         """Raises `SetupError` if the server would listen beyond this machine without a token."""
-        if self.security.token is None and not _is_loopback(self.mcp.host):
+        host = self.mcp.host.strip("[]")
+        is_local = host == "localhost" or host.endswith(".localhost")
+        with suppress(ValueError):
+            is_local = is_local or ip_address(host).is_loopback
+        if self.security.token is None and not is_local:
             raise SetupError(
                 f"mcp.host {self.mcp.host!r} can be reached from other machines, and no token is set.",
                 hint="Set MCP_AUTH_TOKEN to a long random text, or mcp.host to 127.0.0.1.",
             )
 
-    def _lowered(self) -> Iterator[str]:
+    def _adapted(self, variables: Mapping[str, Given]) -> Iterator[str]:
+        """Sentences about values that are lowered or have no effect."""
         limits = {
             "embeddings.chunk_size": f" tokens: {self.embeddings.model} reads no more at once.",
             "embeddings.chunk_overlap": " tokens, a quarter of chunk_size.",
@@ -655,8 +647,6 @@ class Settings(BaseSettings):
             asked = self._given[key].value if key in self._given else SETTINGS[key].default
             if float(str(asked)) > (value := self.value(key)):
                 yield f"{key} {asked} is lowered to {value}{reason}"
-
-    def _without_effect(self, variables: Mapping[str, Given]) -> Iterator[str]:
         url = f"http://{self.mcp.host}:{self.mcp.port}"
         if self.embeddings.max_text_length is not None:
             yield "embeddings.max_text_length has no effect: texts are split into passages, none is cut off."
@@ -711,8 +701,8 @@ def _kind(field: FieldInfo) -> str:
         return " | ".join(str(option) for option in options)
     plain = options[0] if nullable else annotation
     if getattr(plain, "__origin__", plain) is tuple:
-        items = get_args(get_args(plain)[0])
-        return ("list of " + (", ".join(map(str, items)) if items else "text")) + nullable
+        items = [item for item in get_args(get_args(plain)[0]) if isinstance(item, str)]
+        return "list of " + (", ".join(items) or "text") + nullable
     words = {bool: "true | false", int: "whole number", float: "number", Path: "path", SecretStr: "secret text"}
     limits = {type(limit).__name__.lower(): limit for limit in field.metadata}
     bounds = [
@@ -745,8 +735,11 @@ def _leaves(content: Mapping[str, object], prefix: str = "") -> Iterator[tuple[s
             yield key, value
 
 
-def _by_key(pairs: Iterable[tuple[str, object]], source: str) -> dict[str, Given]:
-    """Values by the key of their setting. Raises `SetupError` for an unknown key and for two names of one setting."""
+def _by_key(pairs: Iterable[tuple[str, object]], source: str, folder: Path | None = None) -> dict[str, Given]:
+    """Values by the key of their setting, paths relative to `folder`.
+
+    Raises `SetupError` for an unknown key and for two names of one setting.
+    """
     layer: dict[str, Given] = {}
     names: dict[str, str] = {}
     for written, value in pairs:
@@ -763,7 +756,7 @@ def _by_key(pairs: Iterable[tuple[str, object]], source: str) -> dict[str, Given
                 hint=f"Keep {key!r} alone.",
             )
         if key not in layer or value is not None:
-            layer[key] = Given(value, source)
+            layer[key] = Given(_resolved(key, value, folder) if folder else value, source)
             names[key] = written
     return layer
 
@@ -781,19 +774,18 @@ def _read_variables(found: Configuration, dotenv: DotEnv, environ: Mapping[str, 
 
     `NAME_FILE` gives a secret by the file that holds it; from an `.env` only if that is trusted.
     """
-    pairs = dotenv.variables
-    result = {name: Given(value, f"{dotenv.path}: {name}") for name, value in pairs.items()}
-    files = [name for name in SECRETS if f"{name}_FILE" in pairs]
+    files = [name for name in SECRETS if f"{name}_FILE" in dotenv.variables]
     if files and not found.trusted:
         raise SetupError(
             f"{dotenv.path}: {files[0]}_FILE is taken only from the environment or from a trusted file.",
             hint=f"Set it in the environment, or run `librarian trust {found.path}`.",
         )
-    for name, value in config_files.secret_files(pairs, dotenv.path.parent):
-        result[name] = Given(value, f"{dotenv.path}: {name}_FILE")
-    result |= {name: Given(value, f"environment: {name}") for name, value in environ.items() if value}
-    for name, value in config_files.secret_files(environ, Path()):
-        result[name] = Given(value, f"environment: {name}_FILE")
+    result: dict[str, Given] = {}
+    sources = ((str(dotenv.path), dotenv.variables, dotenv.path.parent), ("environment", environ, Path()))
+    for source, pairs, folder in sources:
+        result |= {name: Given(value, f"{source}: {name}") for name, value in pairs.items() if value}
+        for name, value in config_files.secret_files(pairs, folder):
+            result[name] = Given(value, f"{source}: {name}_FILE")
     for name in REMOVED.keys() & result.keys():
         raise SetupError(f"{result[name].source} no longer exists.", hint=REMOVED[name])
     return result
@@ -836,10 +828,8 @@ def _addresses(variables: Mapping[str, Given], given: Mapping[str, Given]) -> It
             yield f"{section}.base_url", variables[variable]
 
 
-T = TypeVar("T", bool, float)
-
-
-def _parsed(variables: Mapping[str, Given], name: str, kind: type[T]) -> T | None:
+def _parsed(variables: Mapping[str, Given], name: str, kind: type) -> Any:
+    """The value of a variable; None where it isn't set."""
     if name not in variables:
         return None
     try:
@@ -856,35 +846,30 @@ def _unknown_variables(variables: Mapping[str, Given]) -> Iterator[str]:
         ours = name.startswith(_OUR_PREFIX) and not name.startswith(_NOT_SETTINGS)
         if name not in names and (ours or not given.source.startswith("environment:")):
             near = get_close_matches(name.upper().removeprefix(_OUR_PREFIX), names, 1, 0.6 if ours else 0.75)
-            if near:
-                yield f"{given.source} isn't known and does nothing; did you mean {near[0]}?"
-            elif ours:
-                yield f"{given.source} isn't known and does nothing; `librarian config` lists all settings."
+            if near or ours:
+                hint = f"did you mean {near[0]}?" if near else "`librarian config` lists all settings."
+                yield f"{given.source} isn't known and does nothing; {hint}"
 
 
 # -- adjusting what was given ----------------------------------------------------------------------------------------
 
 
-def _resolve_paths(layer: dict[str, Given], folder: Path) -> None:
-    """Make the paths of one source absolute. Raises `SetupError` for a path that isn't UTF-8."""
-    for key in Settings.PATHS:
-        if key in layer and isinstance(value := layer[key].value, str | Path) and value != "":
-            path = absolute(value, folder)
-            if any("\ud800" <= character <= "\udfff" for character in str(path)):
-                raise SetupError(f"{key} is {str(path)!a}, which isn't UTF-8.", hint="Rename that folder.")
-            layer[key] = Given(path, layer[key].source)
-    for key in Settings.MODELS:
-        if key in layer and isinstance(value := layer[key].value, str) and "/" in value:
-            path = absolute(value, folder)
-            if value.startswith((".", "~")) or path.is_dir():
-                layer[key] = Given(str(path), layer[key].source)
-    key = "docs.include_roots"
-    if key in layer and isinstance(folders := split_words(layer[key].value), list | tuple):
-        resolved = tuple(str(absolute(one, folder)) if isinstance(one, str) and one else one for one in folders)
-        layer[key] = Given(resolved, layer[key].source)
+def _resolved(key: str, value: object, folder: Path) -> object:
+    """A value with its paths made absolute. Raises `SetupError` for a path that isn't UTF-8."""
+    if key in Settings.PATHS and isinstance(value, str | Path) and value != "":
+        path = absolute(value, folder)
+        if any("\ud800" <= character <= "\udfff" for character in str(path)):
+            raise SetupError(f"{key} is {str(path)!a}, which isn't UTF-8.", hint="Rename that folder.")
+        return path
+    if key in Settings.MODELS and isinstance(value, str) and "/" in value:
+        path = absolute(value, folder)
+        return str(path) if value.startswith((".", "~")) or path.is_dir() else value
+    if key == "docs.include_roots" and isinstance(folders := split_words(value), list | tuple):
+        return tuple(str(absolute(one, folder)) if isinstance(one, str) and one else one for one in folders)
+    return value
 
 
-def _guard_destinations(given: MutableMapping[str, Given], found: Configuration) -> list[str]:
+def _guard_destinations(given: dict[str, Given], found: Configuration) -> list[str]:
     """Drop keys for addresses from untrusted files, and services nobody chose; returns a sentence for each."""
     notices = []
     for section in ("llm", "embeddings"):
@@ -916,18 +901,23 @@ def _guard_destinations(given: MutableMapping[str, Given], found: Configuration)
     return notices
 
 
+def _is_named(source: str) -> bool:
+    """Whether a value comes from the command line or the environment."""
+    return source == "command line" or source.startswith("environment: ")
+
+
 def _is_users(source: str, found: Configuration) -> bool:
     """Whether a value is the user's own: from the command line, the environment or a trusted file."""
-    return found.trusted or source == "command line" or source.startswith("environment: ")
+    return found.trusted or _is_named(source)
 
 
-def _choose_index(given: MutableMapping[str, Given], found: Configuration, written: object) -> None:
+def _choose_index(given: dict[str, Given], found: Configuration, written: object) -> None:
     """Give documents that command line or environment name an index of their own, if nothing names one."""
     root, index = given["docs.root_path"], given["index.path"]
     chosen = config_files.index_by_root(
         found,
         root.value if isinstance(root.value, Path) else Path(),
-        root_named=isinstance(root.value, Path) and root.source in ("command line", "environment: DOCS_ROOT_PATH"),
+        root_named=isinstance(root.value, Path) and _is_named(root.source),
         index_named=index.source not in ("default", str(found.path)),
         written=written,
     )
@@ -980,10 +970,3 @@ def _host_of(url: str) -> str:
 
 def _without_password(url: str) -> str:
     return re.sub(r"//[^/@\s]*@", "//********@", url)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
