@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SourceError
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _MAX_PAGES = 3_000
 _WORD = re.compile(r"[^\s\ufffe]+\ufffe?")
+_MARKS = {0: " ", 2: "\ufffe"}  #: what PDFium gives for characters without a code, and for a hyphen at a line's end
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 #: Letters of Hebrew, Arabic and their neighbours, which are read from right to left; all letters.
 _LEFTWARD = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
@@ -63,21 +65,15 @@ class PdfParser:
     def _read(self, source: SourceFile, pdf: pypdfium2.PdfDocument) -> Document:
         builder = DocumentBuilder()
         count = len(pdf)
-        pages: list[Page] = []
-        pictures: list[int] = []
-        broken: list[int] = []
-        for number in range(min(count, _MAX_PAGES)):
-            page, holds_more = _page(pdf, number)
-            pages.append(page)
-            if holds_more is None:
-                broken.append(number + 1)
-            elif holds_more and page.is_empty:
-                pictures.append(number + 1)
+        pages = [_page(pdf, number) for number in range(min(count, _MAX_PAGES))]
+        pictures = [number for number, page in enumerate(pages, 1) if page.is_empty and page.holds_objects]
+        garbled = [number for number, page in enumerate(pages, 1) if page.unreadable > page.readable]
+        broken = [number for number, page in enumerate(pages, 1) if page.is_broken]
         if all(page.is_empty for page in pages):
             raise SourceError(
                 f"'{source.file_path}' has no text layer: its {count} pages are pictures or empty.",
                 hint="Run text recognition over it, for example with ocrmypdf.",
-                reason="no_text" if not broken else "corrupt",
+                reason="corrupt" if broken else "no_text",
             )
         if not any(page.readable or page.remarks for page in pages):
             raise SourceError(
@@ -85,12 +81,13 @@ class PdfParser:
                 hint="Run text recognition over it, for example with ocrmypdf --force-ocr.",
                 reason="no_text",
             )
-        if pictures:
-            builder.notes.append(f"no text layer on {_pages(pictures)}")
-        if garbled := [number for number, page in enumerate(pages, 1) if page.unreadable > page.readable]:
-            builder.notes.append(f"the fonts don't say which characters stand on {_pages(garbled)}")
-        if broken:
-            builder.notes.append(f"{_pages(broken)} can't be read")
+        for note, numbers in (
+            ("no text layer on %s", pictures),
+            ("the fonts don't say which characters stand on %s", garbled),
+            ("%s can't be read", broken),
+        ):
+            if numbers:
+                builder.notes.append(note % _pages(numbers))
         if count > _MAX_PAGES:
             builder.notes.append(f"only the first {_MAX_PAGES:,} of {count:,} pages are kept")
         title = one_line(pdf.get_metadata_value("Title") or "")
@@ -101,21 +98,15 @@ class PdfParser:
         is_better = found is not None and (
             (found.page or 1) > 1 or title.lower().startswith(f"{found.text.lower().rstrip(':-–—')} ")
         )
-        return builder.document(source, ".pdf", title=title, is_better=is_better)
+        return builder.document(source, title=title, is_better=is_better)
 
 
-def _page(pdf: pypdfium2.PdfDocument, number: int) -> tuple[Page, bool | None]:
-    """A page's text, and whether it holds anything (None: it can't be read)."""
+def _page(pdf: pypdfium2.PdfDocument, number: int) -> Page:
     import pypdfium2
     import pypdfium2.raw as raw
 
     try:
-        page = pdf[number]
-    except pypdfium2.PdfiumError:
-        return Page([], []), None
-    try:
-        text_page = page.get_textpage()
-        try:
+        with closing(pdf[number]) as page, closing(page.get_textpage()) as text_page:
             found = list(_words(text_page, page.get_height()))
             upright = [word for word, is_upright in found if is_upright]
             turned = [word.text for word, is_upright in found if not is_upright]
@@ -123,16 +114,16 @@ def _page(pdf: pypdfium2.PdfDocument, number: int) -> tuple[Page, bool | None]:
             if not characters.isascii() and (leftward := len(_LEFTWARD.findall(characters))):
                 upright = _directed(upright, 2 * leftward > len(_LETTER.findall(characters)))
             unreadable = len(_CONTROL.findall(characters))
-            read = Page(
-                in_reading_order(upright), turned, list(_remarks(page)), len(characters) - unreadable, unreadable
+            return Page(
+                in_reading_order(upright),
+                turned,
+                list(_remarks(page)),
+                len(characters) - unreadable,
+                unreadable,
+                holds_objects=raw.FPDFPage_CountObjects(page) > 0,
             )
-            return read, raw.FPDFPage_CountObjects(page) > 0
-        finally:
-            text_page.close()
     except pypdfium2.PdfiumError:
-        return Page([], []), None
-    finally:
-        page.close()
+        return Page(is_broken=True)
 
 
 def _directed(words: list[Word], is_leftward: bool) -> list[Word]:
@@ -186,12 +177,9 @@ def _words(text_page: Any, height: float) -> Iterator[tuple[Word, bool]]:
     text = text_page.get_text_range() if count else ""
     if len(text) != count or not text.isascii():
         codes = (raw.FPDFText_GetUnicode(text_page, place) for place in range(count))
-        text = "".join(
-            chr(code) if 0 < code < 0x110000 and code != 2 else " " if code != 2 else "\ufffe" for code in codes
-        )
+        text = "".join(chr(code) if code < 0x110000 else " " for code in codes).translate(_MARKS)
     first, last = raw.FS_RECTF(), raw.FS_RECTF()
     name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
-    fonts: dict[bytes, tuple[bool, bool]] = {}
     for match in _WORD.finditer(text):
         begin, end = match.start(), match.end() - 1
         if text[end] == "\ufffe" and end > begin:
@@ -201,10 +189,6 @@ def _words(text_page: Any, height: float) -> Iterator[tuple[Word, bool]]:
         ):
             continue
         raw.FPDFText_GetFontInfo(text_page, begin, name, 128, flags)
-        looks = fonts.get(name.value)
-        if looks is None:
-            font = name.value
-            looks = fonts[font] = _BOLD.search(font) is not None, _MONO.search(font) is not None
         yield (
             Word(
                 text=_joined(match.group().translate(_LIGATURES)),
@@ -213,8 +197,8 @@ def _words(text_page: Any, height: float) -> Iterator[tuple[Word, bool]]:
                 right=max(last.right, first.right),
                 bottom=height - min(first.bottom, last.bottom),
                 size=round(2 * (first.top - first.bottom)) / 2 or 1.0,
-                bold=looks[0] or raw.FPDFText_GetFontWeight(text_page, begin) >= _BOLD_WEIGHT,
-                mono=looks[1],
+                bold=bool(_BOLD.search(name.value)) or raw.FPDFText_GetFontWeight(text_page, begin) >= _BOLD_WEIGHT,
+                mono=bool(_MONO.search(name.value)),
             ),
             abs(raw.FPDFText_GetCharAngle(text_page, begin)) % 6.28 < _UPRIGHT,
         )

@@ -7,6 +7,7 @@ from top to bottom too, but its cells are short, and rows are read across.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
@@ -38,47 +39,31 @@ class Word:
     against: bool = False  #: read against the direction of its page: Latin words among Arabic ones, or the reverse
 
 
-def joined(words: Sequence[Word]) -> str:
-    """The text of words from left to right; those that are read against the direction of the page are turned round."""
-    runs = (list(run) for _, run in groupby(words, key=lambda word: word.against))
-    return " ".join(word.text for run in runs for word in (run[::-1] if run[0].against else run))
-
-
-@dataclass(slots=True)
 class Line:
-    """Words on one base line from left to right, in one column.
+    """Words on one base line from left to right, in one column, or some of them.
 
     A page that is read from right to left is mirrored, so that its lines begin at the left too.
     """
 
-    words: list[Word]
+    def __init__(self, words: Sequence[Word]) -> None:
+        self.words = sorted(words, key=lambda word: word.left)
+        self.left = self.words[0].left
+        self.right = max(word.right for word in words)
+        self.top = min(word.top for word in words)
+        self.bottom = max(word.bottom for word in words)
 
     @property
     def text(self) -> str:
-        return joined(self.words)
-
-    @property
-    def left(self) -> float:
-        return self.words[0].left
-
-    @property
-    def right(self) -> float:
-        return max(word.right for word in self.words)
-
-    @property
-    def top(self) -> float:
-        return min(word.top for word in self.words)
-
-    @property
-    def bottom(self) -> float:
-        return max(word.bottom for word in self.words)
+        """The words in reading order: those that are read against the direction of the page are turned round."""
+        runs = (list(run) for _, run in groupby(self.words, key=lambda word: word.against))
+        return " ".join(word.text for run in runs for word in (run[::-1] if run[0].against else run))
 
     @property
     def size(self) -> float:
         """The size of most of its characters."""
-        sizes: dict[float, int] = {}
+        sizes: Counter[float] = Counter()
         for word in self.words:
-            sizes[word.size] = sizes.get(word.size, 0) + len(word.text)
+            sizes[word.size] += len(word.text)
         return max(sizes, key=lambda size: sizes[size])
 
     @property
@@ -89,44 +74,32 @@ class Line:
     def mono(self) -> bool:
         return all(word.mono for word in self.words)
 
-    def cells(self) -> list[list[Word]]:
-        """The words parted where the gaps are wide."""
-        cells = [[self.words[0]]]
+    @property
+    def length(self) -> float:
+        """Its words; where none are parted by spaces (Chinese, Japanese), by their usual length."""
+        return max(len(self.words), sum(len(word.text) for word in self.words) / 8)
+
+    def parted(self, gap: float = _CELL_GAP) -> list[Line]:
+        """The words parted where they are further from each other than `gap` times their size: the line's cells."""
+        parts = [[self.words[0]]]
         for before, word in pairwise(self.words):
-            if word.left - before.right > _CELL_GAP * max(before.size, word.size):
-                cells.append([])
-            cells[-1].append(word)
-        return cells
+            if word.left - before.right > gap * max(before.size, word.size):
+                parts.append([])
+            parts[-1].append(word)
+        return [Line(part) for part in parts]
 
 
 def in_reading_order(words: Sequence[Word]) -> list[list[Line]]:
     """The lines of a page by column, columns and lines in the order in which they are read."""
-    regions: list[list[Line]] = []
     whole = _lines(words)
     if sum(map(_has_gutter, whole)) < _MIN_COLUMN_LINES:
         return [whole] if whole else []
-    for region in _Cutter().cut(list(words), 0):
-        lines = _lines(region)
-        if lines:
-            regions.append(lines)
-    return regions
+    return [_lines(region) for region in _Cutter().cut(list(words), 0)]
 
 
 def _has_gutter(line: Line) -> bool:
     """Whether a line has two stretches of running words beside each other, as columns give and few tables do."""
-    size = median(word.size for word in line.words)
-    stretches, words, length = 0, 0, 0
-    reached = line.left
-    for word in line.words:
-        if word.left - reached > _GUTTER * size:
-            stretches += _is_running(words, length)
-            words = length = 0
-        words, length, reached = words + 1, length + len(word.text), max(reached, word.right)
-    return stretches + _is_running(words, length) > 1
-
-
-def _is_running(words: int, length: int) -> bool:
-    return max(words, length / 8) >= _MIN_COLUMN_WORDS
+    return sum(part.length >= _MIN_COLUMN_WORDS for part in line.parted(_GUTTER)) > 1
 
 
 class _Cutter:
@@ -136,30 +109,34 @@ class _Cutter:
         self._tests_left = _MAX_TESTS
 
     def cut(self, words: list[Word], depth: int) -> Iterator[list[Word]]:
-        if len(words) < 2 * _MIN_COLUMN_LINES or depth > _MAX_DEPTH:
-            yield words
-        elif sides := self._columns(words):
-            for side in sides:
-                yield from self.cut(side, depth + 1)
-        elif parts := self._rows(words):
-            for part in parts:
-                yield from self.cut(part, depth + 1)
-        else:
+        is_small = len(words) < 2 * _MIN_COLUMN_LINES or depth > _MAX_DEPTH
+        parts = [] if is_small else self._columns(words) or self._rows(words)
+        for part in parts:
+            yield from self.cut(part, depth + 1)
+        if not parts:
             yield words
 
     def _columns(self, words: list[Word]) -> list[list[Word]]:
+        """Left and right of the widest gutter that parts two stacks of full lines; empty where there is none."""
         self._tests_left -= 1
-        return _columns(words) if words and self._tests_left > 0 else []
+        if not words or self._tests_left <= 0:
+            return []
+        size = median(word.size for word in words)
+        for _, place in _gaps([(word.left, word.right) for word in words], 0.75 * _GUTTER * size)[:6]:
+            left = [word for word in words if word.right <= place]
+            right = [word for word in words if word.left >= place]
+            if _is_column(left) and _is_column(right):
+                return [left, right]
+        return []
 
     def _rows(self, words: list[Word]) -> list[list[Word]]:
         """Above and below the white space at which columns may begin or end; empty where cutting changes nothing."""
         size = median(word.size for word in words)
-        widest = sorted(_gaps([(word.top, word.bottom) for word in words], 0.05 * size), reverse=True)
-        gaps = [place for _, place in widest[:_MAX_GAPS]]
+        gaps = [place for _, place in _gaps([(word.top, word.bottom) for word in words], 0.05 * size)[:_MAX_GAPS]]
         for place in gaps:
             above = [word for word in words if word.bottom <= place]
             below = [word for word in words if word.top >= place]
-            if above and below and (self._columns(above) or self._columns(below)):
+            if self._columns(above) or self._columns(below):
                 return [above, below]
         # Something across above columns, and something below them: cut off the top to see the rest.
         for place in sorted(gaps):
@@ -170,18 +147,6 @@ class _Cutter:
         return []
 
 
-def _columns(words: list[Word]) -> list[list[Word]]:
-    """Left and right of the widest gutter that parts two stacks of full lines; empty where there is none."""
-    size = median(word.size for word in words)
-    gaps = _gaps([(word.left, word.right) for word in words], 0.75 * _GUTTER * size)
-    for _, place in sorted(gaps, reverse=True)[:6]:
-        left = [word for word in words if word.right <= place]
-        right = [word for word in words if word.left >= place]
-        if _is_column(left) and _is_column(right):
-            return [left, right]
-    return []
-
-
 def _is_column(words: list[Word]) -> bool:
     lines = _lines(words)
     if len(lines) < _MIN_COLUMN_LINES:
@@ -189,39 +154,30 @@ def _is_column(words: list[Word]) -> bool:
     width = max(line.right for line in lines) - min(line.left for line in lines)
     return (
         median(line.right - line.left for line in lines) >= _FILLED * width
-        and median(_words_in(line) for line in lines) >= _MIN_COLUMN_WORDS
+        and median(line.length for line in lines) >= _MIN_COLUMN_WORDS
     )
 
 
-def _words_in(line: Line) -> float:
-    """Words of a line; where none are parted by spaces (Chinese, Japanese), by their usual length."""
-    return max(len(line.words), sum(len(word.text) for word in line.words) / 8)
-
-
 def _gaps(spans: list[tuple[float, float]], least: float) -> list[tuple[float, float]]:
-    """(width, middle) of each stretch that no span covers."""
+    """(width, middle) of each stretch that no span covers, the widest first."""
     found: list[tuple[float, float]] = []
-    reached: float | None = None
-    for start, end in sorted(spans):
-        if reached is not None and start - reached >= least:
+    (_, reached), *others = sorted(spans)
+    for start, end in others:
+        if start - reached >= least:
             found.append((start - reached, (start + reached) / 2))
-        reached = end if reached is None else max(reached, end)
-    return found
+        reached = max(reached, end)
+    return sorted(found, reverse=True)
 
 
 def _lines(words: Sequence[Word]) -> list[Line]:
     """Words grouped by base line, from the top; raised and lowered marks go with their line."""
-    lines: list[Line] = []
+    rows: list[list[Word]] = []
     for word in sorted(words, key=lambda word: (word.bottom, word.left)):
-        for line in reversed(lines[-3:]):
-            last = line.words[-1]
-            overlap = min(word.bottom, last.bottom) - max(word.top, last.top)
-            if overlap > 0.5 * min(word.bottom - word.top, last.bottom - last.top):
-                line.words.append(word)
+        for row in reversed(rows[-3:]):
+            overlap = min(word.bottom, row[-1].bottom) - max(word.top, row[-1].top)
+            if overlap > 0.5 * min(word.bottom - word.top, row[-1].bottom - row[-1].top):
+                row.append(word)
                 break
         else:
-            lines.append(Line([word]))
-    for line in lines:
-        line.words.sort(key=lambda word: word.left)
-    lines.sort(key=lambda line: (line.words[0].bottom, line.left))
-    return lines
+            rows.append([word])
+    return sorted(map(Line, rows), key=lambda line: (line.words[0].bottom, line.left))

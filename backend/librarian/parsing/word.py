@@ -8,14 +8,16 @@ the looks of the paragraphs decide.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from ..models import Document, SourceFile
 from .document_builder import PAGE_MARK, DocumentBuilder, Target, shift_mark
-from .office_xml import Words, attribute, child, children, description, drawing_words, is_on, local, parsed, whole
-from .word_formatting import Looks, Numbering, ParagraphStyle, Styles, level_of, look_of
+from .office_xml import attribute, child, children, description, drawing_words, is_on, local, related_parts, whole
+from .visual_headings import VisualHeadings
+from .word_formatting import Numbering, ParagraphStyle, Styles, level_of, type_of
 from .zip_package import opened
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 _TRANSPARENT = frozenset({"ins", "moveTo", "sdt", "sdtContent", "customXml"})
 _LEFT_OUT = frozenset({"del", "moveFrom", "instrText", "delText", "rPr", "pPr", "sdtPr", "rt"})
 _CHARACTERS = {"tab": "\t", "ptab": "\t", "noBreakHyphen": "-", "br": "\n", "cr": "\n"}
+_SHORTEST_HEADING = 3  #: characters
 _BEFORE_WORDS = re.compile(rf"[{PAGE_MARK}\s]*")
 
 
@@ -41,9 +44,21 @@ class WordParser:
         with opened(data, source.file_path) as package:
             file = docx.Document(package.rewritten())
             _Body(file, builder).write()
-            kinds = [relation.reltype for relation in file.part.package.rels.values()]
-            title = file.core_properties.title if any(kind.endswith("core-properties") for kind in kinds) else ""
-        return builder.document(source, source.extension, title=title)
+            return builder.document(source, title=package.title)
+
+
+@dataclass(slots=True)
+class _Words:
+    """The words of a paragraph or cell as they are put together, and what stands in it besides words."""
+
+    pieces: list[str] = field(default_factory=list)
+    links: list[Target] = field(default_factory=list)
+    boxes: list[_Element] = field(default_factory=list)
+    drawn: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
 
 
 class _Body:
@@ -61,9 +76,7 @@ class _Body:
         self._unread = 0
         # Where Word has laid the document out, its marks include the explicit breaks.
         self._is_laid_out = next(self._root.iter("{*}lastRenderedPageBreak"), None) is not None
-        self._looks = Looks()
-        for paragraph in children(self._root, "p"):
-            self._looks.count(look_of(paragraph, self._style(paragraph)))
+        self._looks = VisualHeadings(type_of(one, self._style(one)) for one in children(self._root, "p"))
         self._has_headings = any(
             level_of(child(paragraph, "pPr"), self._style(paragraph)) and next(paragraph.iter("{*}t"), None) is not None
             for paragraph in self._root.iter("{*}p")
@@ -85,9 +98,7 @@ class _Body:
 
     def _tree(self, kind: str) -> _Element | None:
         """The part that the document refers to as its `styles`, `footnotes` and so on."""
-        parts = (one.target_part for one in self._part.rels.values() if one.reltype.endswith(f"/{kind}"))
-        found = next(parts, None)
-        return None if found is None else parsed(found.blob)
+        return next(related_parts(self._part, kind), None)
 
     # -- blocks ------------------------------------------------------------------------------------------------------
 
@@ -109,14 +120,15 @@ class _Body:
 
     def _paragraph(self, element: _Element) -> None:
         properties, style = child(element, "pPr"), self._style(element)
-        line = Words()
+        line = _Words()
         self._inline(element, line)
         label, depth = self._label(element)
-        look = look_of(element, style)
         level, is_code = level_of(properties, style), style.is_code
-        if not (self._has_headings or is_code) and self._looks.stand_out and element.getparent() is self._root:
-            level = self._looks.level(look, line.text, label)
-        self._begin_page(properties, style.page_break)
+        if not (self._has_headings or is_code) and element.getparent() is self._root:
+            level = self._visual_level(element, line.text.strip(), label)
+        new_page = child(properties, "pageBreakBefore")
+        if (style.page_break if new_page is None else is_on(new_page)) and not self._is_laid_out:
+            self._out.page_break()
         text = line.text
         if style.is_contents or self._in_contents:  # repeats the headings
             text = PAGE_MARK * text.count(PAGE_MARK)
@@ -139,11 +151,12 @@ class _Body:
         for words in line.drawn:
             self._out.paragraph(words)
 
-    def _begin_page(self, properties: _Element | None, is_style_new: bool) -> None:
-        """Break the page where the paragraph or its style says so."""
-        own = child(properties, "pageBreakBefore")
-        if (is_on(own) if own is not None else is_style_new) and not self._is_laid_out:
-            self._out.page_break()
+    def _visual_level(self, element: _Element, words: str, label: str | None) -> int:
+        """The level of a paragraph that looks like a heading, else 0."""
+        if len(words) < _SHORTEST_HEADING or "\n" in words or label == "-":
+            return 0
+        size, is_bold, _ = type_of(element, self._style(element))
+        return self._looks.level(f"{label or ''} {words}".strip(), size, is_bold=is_bold)
 
     def _style(self, paragraph: _Element) -> ParagraphStyle:
         return self._styles.get(attribute(child(paragraph, "pPr", "pStyle")))
@@ -159,15 +172,24 @@ class _Body:
 
     # -- runs --------------------------------------------------------------------------------------------------------
 
-    def _inline(self, element: _Element, line: Words) -> None:
-        for inner in element:
+    def _inline(self, elements: Iterable[_Element], line: _Words) -> None:
+        """Collect the words of runs, and of paragraphs and tables in a cell or a note."""
+        for inner in elements:
             name = local(inner)
             if name == "t":
                 line.pieces.append(inner.text or "")
             elif name == "r" and is_on(child(inner, "rPr", "vanish")):
                 self._has_hidden_text = self._has_hidden_text or next(inner.iter("{*}t"), None) is not None
-            elif name in _LEFT_OUT:
+            elif name in _LEFT_OUT or (name == "tc" and _is_merged(inner)):
                 continue
+            elif name == "p":
+                label, _ = self._label(inner)
+                if label and label != "-":  # the number of a row or a requirement often stands in no other words
+                    line.pieces.append(f"{label} ")
+                self._inline(inner, line)
+                boxes, drawn, line.boxes, line.drawn = line.boxes, line.drawn, [], []
+                line.pieces.append(" ".join(["", *drawn, ""]))
+                self._inline(boxes, line)
             elif name == "r" and (shift := attribute(child(inner, "rPr", "vertAlign"))).endswith("script"):
                 begin = len(line.pieces)
                 self._inline(inner, line)
@@ -191,6 +213,8 @@ class _Body:
             elif name in ("footnoteReference", "endnoteReference"):
                 self._notes.append((name.removesuffix("Reference"), attribute(inner, "id")))
                 line.pieces.append(f"[{len(self._notes)}]")
+            elif name == "altChunk":
+                self._unread += 1
             elif name == "AlternateContent":
                 chosen = child(inner, "Choice")
                 self._inline(inner if chosen is None else chosen, line)
@@ -219,8 +243,8 @@ class _Body:
             texts = [""] * (columns - min(skipped))
             pages = 0
             for cell in _within(row, "tc"):
-                words = Words()
-                self._cell(cell, words)
+                words = _Words()
+                self._inline([cell], words)
                 # A row that runs over a page's end is marked in each of its cells.
                 pages = max(pages, words.text.count(PAGE_MARK))
                 span = whole(attribute(child(cell, "tcPr", "gridSpan")), 1, 64)
@@ -228,31 +252,6 @@ class _Body:
                 links += words.links
             grid.append([f"{texts[0]}{PAGE_MARK * pages}", *texts[1:]] if texts else [])
         self._out.table(grid, links)
-
-    def _cell(self, cell: _Element, words: Words) -> None:
-        """Collect the words of a cell, a note or a box in a cell."""
-        merge = child(cell, "tcPr", "vMerge")
-        if merge is not None and attribute(merge) != "restart":
-            return  # the cell above goes on
-        for inner in cell:
-            name = local(inner)
-            if name == "p":
-                label, _ = self._label(inner)
-                if label and label != "-":  # the number of a row or a requirement often stands in no other words
-                    words.pieces.append(f"{label} ")
-                self._inline(inner, words)
-                words.pieces.append(" ".join(["", *words.drawn, ""]))
-                boxes, words.boxes, words.drawn = words.boxes, [], []
-                for box in boxes:
-                    self._cell(box, words)
-            elif name == "tbl":
-                for row in _within(inner, "tr"):
-                    for nested in _within(row, "tc"):
-                        self._cell(nested, words)
-            elif name in _TRANSPARENT:
-                self._cell(inner, words)
-            else:
-                self._unread += name == "altChunk"
 
     # -- notes -------------------------------------------------------------------------------------------------------
 
@@ -263,11 +262,17 @@ class _Body:
             for note in children(self._tree(f"{kind}s"), kind)
         }
         for number, key in enumerate(list(self._notes), start=1):
-            words = Words()
+            words = _Words()
             if key in found:
-                self._cell(found[key], words)
+                self._inline(found[key], words)
             if text := " ".join(words.text.split()):
                 self._out.paragraph(f"[{number}] {text}")
+
+
+def _is_merged(cell: _Element) -> bool:
+    """Whether the cell above goes on."""
+    merge = child(cell, "tcPr", "vMerge")
+    return merge is not None and attribute(merge) != "restart"
 
 
 def _within(element: _Element, name: str) -> Iterator[_Element]:

@@ -1,10 +1,10 @@
-"""Styles, numbering and looks in a Word file: what is a heading or code, and what stands in front of an item."""
+"""Styles and numbering in a Word file: what is a heading or code, and what stands in front of an item."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .office_xml import attribute, child, children, is_on, whole
@@ -21,11 +21,6 @@ _ROMAN = {
     1: "i",
 }  # fmt: skip
 _LEVELS = 9
-#: Headings recognised by their looks.
-_LARGER = 1.12  #: times the size of the text
-_LONGEST = 120  #: characters
-_MAX_SIZES = 3
-_NUMBERED = re.compile(r"(?:(\d{1,2}(?:\.\d{1,2}){0,4})\.?|[IVX]{1,5}\.|[A-Z]\.|§ ?\d+)\s+(?=[^\W\d_])")
 _DEFAULT = 11.0  #: points, where a file doesn't say
 
 
@@ -110,140 +105,81 @@ def level_of(properties: _Element | None, style: ParagraphStyle) -> int:
     return _level_of_outline(own) if own else style.level
 
 
-@dataclass(frozen=True, slots=True)
-class _Level:
-    format: str
-    text: str
-    start: int = 1
-    legal: bool = False  #: whether Roman numbers and letters of the levels above are shown as decimals
-
-
 class Numbering:
     """Counts items as Word does. Stateful: `label` is asked once per numbered paragraph, in order."""
 
     def __init__(self, root: _Element | None) -> None:
-        self._levels: dict[str, list[_Level]] = {}
-        self._counter_of: dict[str, str] = {}
-        self._counts: dict[str, list[int | None]] = {}
-        abstract = {attribute(item, "abstractNumId"): item for item in children(root, "abstractNum")}
-        for number in children(root, "num"):
-            number_id, base = attribute(number, "numId"), attribute(child(number, "abstractNumId"))
-            levels = self._levels[number_id] = [_Level("decimal", f"%{place + 1}.") for place in range(_LEVELS)]
-            for source in (abstract.get(base), *children(number, "lvlOverride")):
-                _read_levels(source, levels)
-            # Lists of one abstract numbering count on, unless they restart by an override.
-            self._counter_of[number_id] = number_id if child(number, "lvlOverride") is not None else f"abstract {base}"
+        self._abstract = {attribute(item, "abstractNumId"): item for item in children(root, "abstractNum")}
+        self._numbers = {attribute(number, "numId"): number for number in children(root, "num")}
+        self._counts: dict[str, dict[int, int]] = {}  # the last number by level
 
-    def label(self, number_id: str, level: int) -> str | None:
+    def label(self, number_id: str, depth: int) -> str | None:
         """`-`, `3.`, `2.1` or `b)`; None where the paragraph has no number."""
-        levels = self._levels.get(number_id)
-        if levels is None or not 0 <= level < _LEVELS:
+        number = self._numbers.get(number_id)
+        if number is None or depth >= _LEVELS:
             return None
-        definition = levels[level]
-        if definition.format == "bullet":
+        level = self._level(number, depth)
+        form = _form(level)
+        if form == "bullet":
             return "-"
-        counts = self._counts.setdefault(self._counter_of[number_id], [None] * _LEVELS)
-        current = counts[level]
-        counts[level] = definition.start if current is None else current + 1
-        counts[level + 1 :] = [None] * (_LEVELS - level - 1)
-        if definition.format == "none":
-            return None
+        # Lists of one abstract numbering count on, unless they restart by an override.
+        is_own = child(number, "lvlOverride") is not None
+        key = number_id if is_own else f"abstract {attribute(child(number, 'abstractNumId'))}"
+        counts = {place: count for place, count in self._counts.get(key, {}).items() if place <= depth}
+        counts[depth] = counts[depth] + 1 if depth in counts else self._start(number, depth)
+        self._counts[key] = counts
+        is_legal = is_on(child(level, "isLgl"))  # letters and Roman numbers of the levels above as decimals
 
         def shown(match: re.Match[str]) -> str:
             place = int(match.group(1)) - 1
-            if not 0 <= place <= level:
+            if not 0 <= place <= depth:
                 return ""
-            count = counts[place]
-            form = levels[place].format
-            form = "decimal" if definition.legal and form != "decimalZero" else form
-            return written_number(levels[place].start if count is None else count, form)
+            form = _form(self._level(number, place))
+            count = counts[place] if place in counts else self._start(number, place)
+            return _written(count, "decimal" if is_legal and form != "decimalZero" else form)
 
-        return re.sub(r"%(\d)", shown, definition.text).strip() or None
+        text = f"%{depth + 1}." if level is None else attribute(child(level, "lvlText"))
+        return None if form == "none" else re.sub(r"%(\d)", shown, text).strip() or None
 
+    def _level(self, number: _Element, depth: int) -> _Element | None:
+        """What a number says of a level, else what its abstract numbering does."""
+        sources = (*children(number, "lvlOverride"), self._abstract.get(attribute(child(number, "abstractNumId"))))
+        levels = (level for source in sources for level in children(source, "lvl"))
+        return next((level for level in levels if whole(attribute(level, "ilvl")) == depth), None)
 
-def _read_levels(source: _Element | None, levels: list[_Level]) -> None:
-    place, start = whole(attribute(source, "ilvl")), attribute(child(source, "startOverride"))
-    if start.isdecimal() and place < _LEVELS:
-        levels[place] = replace(levels[place], start=whole(start))
-    for item in children(source, "lvl"):
-        if (place := whole(attribute(item, "ilvl"))) < _LEVELS:
-            levels[place] = _Level(
-                attribute(child(item, "numFmt")) or "decimal",
-                attribute(child(item, "lvlText")),
-                whole(attribute(child(item, "start")), 1),
-                is_on(child(item, "isLgl")),
-            )
+    def _start(self, number: _Element, depth: int) -> int:
+        overrides = (one for one in children(number, "lvlOverride") if whole(attribute(one, "ilvl")) == depth)
+        start = child(next(overrides, None), "startOverride")
+        return whole(attribute(child(self._level(number, depth), "start") if start is None else start), 1)
 
 
-def written_number(number: int, form: str) -> str:
+def _form(level: _Element | None) -> str:
+    return attribute(child(level, "numFmt")) or "decimal"
+
+
+def _written(number: int, form: str) -> str:
     """A number in one of Word's forms, such as lowerRoman; decimal where the form is another."""
+    written = f"{number:02d}" if form == "decimalZero" else str(number)
     if form in ("lowerLetter", "upperLetter") and number > 0:
-        letter = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
-        return letter.upper() if form == "upperLetter" else letter
-    if form in ("lowerRoman", "upperRoman") and 0 < number < 4000:
-        roman = ""
+        written = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+    elif form in ("lowerRoman", "upperRoman") and 0 < number < 4000:
+        written = ""
         for value, letters in _ROMAN.items():
-            roman += letters * (number // value)
+            written += letters * (number // value)
             number %= value
-        return roman.upper() if form == "upperRoman" else roman
-    return f"{number:02d}" if form == "decimalZero" else str(number)
+    return written.upper() if form.startswith("upper") else written
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What a paragraph looks like; `size` in points, that of most of its characters."""
-
-    size: float
-    bold: bool
-    length: int
-
-
-def look_of(paragraph: _Element, style: ParagraphStyle) -> Look:
-    """How the runs of a paragraph look, as far as they stand directly in it."""
+def type_of(paragraph: _Element, style: ParagraphStyle) -> tuple[float, bool, int]:
+    """The size of most of a paragraph's characters in points, whether they are bold, and how many they are."""
     sizes: Counter[float] = Counter()
     bold = True
     for run in paragraph.iter("{*}r"):
-        words = "".join(text.text or "" for text in children(run, "t")).strip()
-        if not words:
-            continue
-        properties = child(run, "rPr")
-        sizes[_points(child(properties, "sz")) or style.size or _DEFAULT] += len(words)
-        own = child(properties, "b")
-        bold = bold and (is_on(own) if own is not None else style.bold)
+        if words := "".join(text.text or "" for text in children(run, "t")).strip():
+            properties = child(run, "rPr")
+            sizes[_points(child(properties, "sz")) or style.size or _DEFAULT] += len(words)
+            own = child(properties, "b")
+            bold = bold and (is_on(own) if own is not None else style.bold)
     if not sizes:
-        return Look(style.size or _DEFAULT, False, 0)
-    return Look(sizes.most_common(1)[0][0], bold, sizes.total())
-
-
-class Looks:
-    """Counts how paragraphs look, then says which of them are headings."""
-
-    def __init__(self) -> None:
-        self._sizes: Counter[float] = Counter()
-        self._bold = 0
-
-    def count(self, look: Look) -> None:
-        self._sizes[look.size] += look.length
-        self._bold += look.length if look.bold else 0
-
-    @property
-    def stand_out(self) -> bool:
-        """Whether some text stands out at all: everything bold, or all of one size and weight, says nothing."""
-        return bool(self._sizes) and (len(self._sizes) > 1 or 0 < self._bold < 0.5 * self._sizes.total())
-
-    def level(self, look: Look, words: str, label: str | None) -> int:
-        """A heading's level, 0 for what isn't one."""
-        words = words.strip()
-        if not 2 < len(words) <= _LONGEST or "\n" in words or not any(map(str.isalpha, words)) or label == "-":
-            return 0
-        body = max(self._sizes, key=lambda size: self._sizes[size])
-        larger = sorted((size for size in self._sizes if size >= _LARGER * body), reverse=True)
-        if look.size in larger:
-            return min(_MAX_SIZES, larger.index(look.size) + 1)
-        if not look.bold or words.endswith((".", ",", ";", ":")) or 2 * self._bold > self._sizes.total():
-            return 0
-        deepest = min(_MAX_SIZES, len(larger))
-        numbered = _NUMBERED.match(f"{label or ''} {words}".strip())
-        if numbered and numbered.group(1):
-            return min(6, max(deepest, 1) + numbered.group(1).count("."))
-        return deepest + 1
+        return style.size or _DEFAULT, False, 0
+    return sizes.most_common(1)[0][0], bold, sizes.total()
