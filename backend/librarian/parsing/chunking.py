@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from ..models import NOT_INCLUDED, Block, Chunk, Document, Heading, embedding_prefix
 from ..text.characters import ENDS_ALONE, ENDS_BEFORE_BLANK, whole_until
-from .containers import Containers, blank_before, blank_behind
+from .containers import Containers, blank_before, blank_behind, touching
 
 _CHARACTERS_PER_TOKEN = {
     "paragraph": 4.4,
@@ -59,6 +59,8 @@ _SPLITS: dict[str, tuple[re.Pattern[str], ...]] = {
 _BY_LINE: tuple[re.Pattern[str], ...] = (_LINE, _SENTENCE, _WORD)
 _PROSE = frozenset({"paragraph", "quote"})
 
+#: A chunk never exceeds this; the catalog's and the snippet's costs rest on it.
+HARD_CEILING_CHARACTERS = 2_400
 OVERLAP_CHARACTERS_PER_TOKEN = 5  #: how far back an overlap may reach at most
 
 
@@ -74,11 +76,18 @@ class Piece:
     floor: int = 0
 
 
-def split_block(text: str, block: Block, target: int, ceiling: int, hard: int) -> Iterator[Piece]:
-    """Pieces of a block of about `target` estimated tokens, at most `ceiling`, and at most `hard` characters.
+def split_block(text: str, block: Block, target: int, ceiling: int, overlap: int) -> Iterator[Piece]:
+    """Pieces of a block of about `target` estimated tokens, at most `ceiling`, that fit into a chunk.
 
-    A table's header doesn't stay alone where a row follows.
+    A continuing piece leaves room for `overlap` tokens. A table's header doesn't stay alone where a row follows.
     """
+    if block.end - block.start <= HARD_CEILING_CHARACTERS:
+        size = estimate(text[block.start : block.end], block.kind)
+        if size <= ceiling or block.kind == "heading":
+            yield Piece(block.start, block.end, size, block.kind)
+            return
+    ceiling, hard = ceiling - overlap, HARD_CEILING_CHARACTERS - overlap * OVERLAP_CHARACTERS_PER_TOKEN
+    target = min(target, ceiling)
     kind, start, before = block.kind, block.start, block.start
     while start < block.end:
         stretch, end = text[start : min(block.end, start + hard)], block.end
@@ -132,8 +141,6 @@ def overlap_start(text: str, start: int, floor: int, tokens: int) -> int:
 
 #: Raised whenever the same document gives other chunks.
 _VERSION = "6"
-#: A chunk never exceeds this; the catalog's and the snippet's costs rest on it.
-HARD_CEILING_CHARACTERS = 2_400
 #: Without chunking a document is one chunk, as far as the 64 windows of a chunk can hold every token of it.
 _WHOLE_CHARACTERS = 12_000
 #: Text left out that is longer than this parts two chunks; shorter spans lie inside one.
@@ -180,12 +187,12 @@ class StructureChunker:
             spans = self._evenly(document, min(HARD_CEILING_CHARACTERS, self._target * 4), self._overlap * 4)
         else:
             spans = self._by_structure(document)
-        return tuple(_Numberer(document).chunks(_trimmed(text, spans)))
+        return tuple(_numbered(document, _trimmed(text, spans)))
 
     def _evenly(self, document: Document, size: int, overlap: int) -> Iterator[tuple[int, int, int]]:
         """Pieces of `size` characters, split between words, each `overlap` characters before the last one ends."""
         text = document.text
-        for start, end in _included_spans(document):
+        for start, end in _included(document, long_only=True):
             while start < end:
                 stop = min(end, start + size)
                 near = range(stop, max(start + size // 2, stop - 80), -1) if stop < end else ()
@@ -200,9 +207,8 @@ class StructureChunker:
         blocks = list(_blocks(document))
         if self._stays_whole(document, blocks):
             return iter([(blocks[0].start, blocks[-1].end, blocks[0].start)])
-        pieces: list[Piece] = []
-        for block in blocks:
-            self._split(document.text, block, pieces)
+        options = self._target, self._ceiling, self._overlap
+        pieces = [piece for block in blocks for piece in split_block(document.text, block, *options)]
         levels = {heading.start: heading.level for heading in document.headings}
         return self._join(document.text, pieces, levels)
 
@@ -215,18 +221,6 @@ class StructureChunker:
         if parted or any(after.start - before.end > _GAP_CHARACTERS for before, after in pairwise(blocks)):
             return False
         return sum(estimate(text[block.start : block.end], block.kind) for block in blocks) <= self._ceiling * 3 // 2
-
-    def _split(self, text: str, block: Block, pieces: list[Piece]) -> None:
-        length = block.end - block.start
-        if length <= HARD_CEILING_CHARACTERS:
-            size = estimate(text[block.start : block.end], block.kind)
-            if size <= self._ceiling or block.kind == "heading":
-                pieces.append(Piece(block.start, block.end, size, block.kind))
-                return
-        # A continuing piece begins with an overlap.
-        ceiling = self._ceiling - self._overlap
-        hard = HARD_CEILING_CHARACTERS - self._overlap * OVERLAP_CHARACTERS_PER_TOKEN
-        pieces.extend(split_block(text, block, min(self._target, ceiling), ceiling, hard))
 
     def _join(self, text: str, pieces: Sequence[Piece], levels: dict[int, int]) -> Iterator[tuple[int, int, int]]:
         """Neighbouring pieces become chunks: a heading opens one, small pieces share one."""
@@ -267,49 +261,34 @@ class StructureChunker:
             yield start, end, owner
 
 
-def _included_spans(document: Document) -> Iterator[tuple[int, int]]:
-    """The text without long excluded spans."""
-    reached = 0
+def _included(document: Document, *, long_only: bool = False) -> Iterator[tuple[int, int]]:
+    """The text between the excluded spans that are left out of chunks: whole lines, and what is too long to be carried
+    along.
+    """
+    text, reached = document.text, 0
     for span in document.excluded:
-        if span.end - span.start > _GAP_CHARACTERS or span.start <= reached:
-            if span.start > reached:
-                yield reached, span.start
-            reached = max(reached, span.end)
-    if reached < len(document.text):
-        yield reached, len(document.text)
+        is_part = span.start > reached if long_only else not _is_whole_line(text, span.start, span.end)
+        if span.reason == NOT_INCLUDED or (is_part and span.end - span.start <= _GAP_CHARACTERS):
+            continue
+        if span.start > reached:
+            yield reached, span.start
+        reached = max(reached, span.end)
+    if reached < len(text):
+        yield reached, len(text)
+
+
+def _is_whole_line(text: str, start: int, end: int) -> bool:
+    # A span may hold its last line's end: front matter does.
+    return blank_before(text, start) and (text[end - 1 : end] == "\n" or blank_behind(text, end) is not None)
 
 
 def _blocks(document: Document) -> Iterator[Block]:
-    """The document's blocks, with paragraphs made of what lies between them, minus long excluded spans."""
-    excluded = [
-        span
-        for span in document.excluded
-        if span.reason != NOT_INCLUDED and _separates(document.text, span.start, span.end)
-    ]
-    place = 0
+    """The document's blocks, with paragraphs made of what lies between them, as far as they are included."""
+    included = list(_included(document))
     for block in _all_blocks(document):
-        start = block.start
-        while place < len(excluded) and excluded[place].end <= start:
-            place += 1
-        here = place
-        while here < len(excluded) and excluded[here].start < block.end:
-            span = excluded[here]
-            if span.start > start:
-                yield Block(block.kind, start, span.start, block.header_end)
-            start = max(start, span.end)
-            here += 1
-        if start == block.start:
-            yield block
-        elif start < block.end:
-            yield Block(block.kind, start, block.end)
-
-
-def _separates(text: str, start: int, end: int) -> bool:
-    """Whether an excluded span is left out of chunks: whole lines, or too long to be carried along."""
-    if end - start > _GAP_CHARACTERS:
-        return True
-    # A span may hold its last line's end: front matter does.
-    return blank_before(text, start) and (text[end - 1 : end] == "\n" or blank_behind(text, end) is not None)
+        for start, end in (included[place] for place in touching(included, block.start, block.end)):
+            header_end = block.header_end if start <= block.start else None
+            yield Block(block.kind, max(start, block.start), min(end, block.end), header_end)
 
 
 def _all_blocks(document: Document) -> Iterator[Block]:
@@ -333,43 +312,35 @@ def _trimmed(text: str, spans: Iterator[tuple[int, int, int]]) -> Iterator[tuple
             yield start, end, max(owner, start)
 
 
-class _Numberer:
-    """Gives spans their heading path, page, lines, ordinal, hash and frames. Spans come in order of their start."""
-
-    def __init__(self, document: Document) -> None:
-        self._document = document
-        self._starts = [heading.start for heading in document.headings]
-        self._paths = _paths(document.headings)
-
-    def chunks(self, spans: Iterator[tuple[int, int, int]]) -> Iterator[Chunk]:
-        text, headings, pages = self._document.text, self._document.headings, self._document.page_starts
-        frames = Containers(self._document)
-        line, counted = 1, 0
-        prefixes: dict[tuple[str, ...], bytes] = {}
-        for ordinal, (start, end, owner) in enumerate(spans):
-            line += text.count("\n", counted, start)
-            counted = start
-            place = bisect_right(self._starts, owner) - 1
-            path = self._paths[place] if place >= 0 else ()
-            if (prefix := prefixes.get(path)) is None:
-                prefix = prefixes[path] = embedding_prefix(self._document, path).encode("utf-8", "surrogatepass")
-            passage = text[start:end]
-            digest = hashlib.sha256(prefix + b"\0" + passage.encode("utf-8", "surrogatepass"))
-            yield Chunk(
-                ordinal=ordinal,
-                start=start,
-                end=end,
-                text=passage,
-                heading_path=path,
-                heading_level=headings[place].level if place >= 0 else 0,
-                page=max(1, bisect_right(pages, start)) if pages else None,
-                line_start=line,
-                line_end=line + passage.count("\n"),
-                hash=digest.hexdigest()[:16],
-                frames=frames.around(start, end),
-                titles=frames.titles(start, end),
-                unseen=frames.unseen(start, end),
-            )
+def _numbered(document: Document, spans: Iterator[tuple[int, int, int]]) -> Iterator[Chunk]:
+    """Spans as chunks with their heading path, page, lines and hash; they come in order of their start."""
+    text, headings, pages = document.text, document.headings, document.page_starts
+    starts = [heading.start for heading in headings]
+    paths = [(), *_paths(headings)]
+    prefixes = [embedding_prefix(document, path).encode("utf-8", "surrogatepass") for path in paths]
+    containers = Containers(document)
+    line, counted = 1, 0
+    for ordinal, (start, end, owner) in enumerate(spans):
+        line += text.count("\n", counted, start)
+        counted = start
+        place = bisect_right(starts, owner)  # of the heading, from 1
+        passage = text[start:end]
+        digest = hashlib.sha256(prefixes[place] + b"\0" + passage.encode("utf-8", "surrogatepass"))
+        yield Chunk(
+            ordinal=ordinal,
+            start=start,
+            end=end,
+            text=passage,
+            heading_path=paths[place],
+            heading_level=headings[place - 1].level if place else 0,
+            page=max(1, bisect_right(pages, start)) if pages else None,
+            line_start=line,
+            line_end=line + passage.count("\n"),
+            hash=digest.hexdigest()[:16],
+            frames=containers.around(start, end),
+            titles=containers.titles(start, end),
+            unseen=containers.unseen(start, end),
+        )
 
 
 def _paths(headings: Sequence[Heading]) -> list[tuple[str, ...]]:

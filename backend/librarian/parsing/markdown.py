@@ -19,7 +19,7 @@ from .markdown_blocks import parse_blocks
 from .markdown_inline import hidden_spans, is_mdx
 from .metadata import doc_type_of, given_doc_type, given_language, modified_of, summary_of, tags_of, title_of, without
 from .plain_text import plain
-from .spans import InsideCodeSpan, Intervals, code_blocks, in_order
+from .spans import Intervals, code_in, in_order
 
 _LINK = re.compile(
     r"(?<!!)\[((?:[^\[\]\n]|\n(?!\n)|\[[^\[\]\n]*\]|!\[[^\[\]\n]*\]\([^()\n]*\)){1,400}?)\]\(\s*(?:<([^<>\n]+)>|([^\s()<>]+(?:\([^\s()]*\)[^\s()]*)*))(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'))?\s*\)"
@@ -89,11 +89,11 @@ class MarkdownParser:
         front = read_front_matter(text)
         mdx = source.extension == ".mdx"
         scanner = parse_blocks(text, front.end, mdx=mdx)
-        code, spans_of_code = Intervals(code_blocks(text, scanner.blocks)), InsideCodeSpan(text, scanner.blocks)
+        code, spans_of_code = code_in(text, scanner.blocks)
         if not mdx and is_mdx(text, front.end, code, spans_of_code):
             mdx = True
             scanner = parse_blocks(text, front.end, mdx=mdx)
-            code, spans_of_code = Intervals(code_blocks(text, scanner.blocks)), InsideCodeSpan(text, scanner.blocks)
+            code, spans_of_code = code_in(text, scanner.blocks)
         blocks = scanner.blocks
         resolve = _resolver(scanner.definitions)
         headings = [replace(one, text=resolve(one.text)) if "[" in one.text else one for one in scanner.headings]

@@ -11,7 +11,7 @@ from html import unescape
 from typing import NamedTuple
 
 from ..text.characters import is_of_word
-from .spans import InsideCodeSpan, Intervals, SourceSpan, in_order
+from .spans import Intervals, SourceSpan, in_order
 
 Span = tuple[int, int, str]  #: start, end, reason
 
@@ -171,7 +171,7 @@ _LONGEST = 20_000  #: characters
 _REMARK = (re.compile(r"(?<!\{)\{/\*"), re.compile(r"\*/\}"))
 
 
-def is_mdx(text: str, start: int, code: Intervals, spans_of_code: InsideCodeSpan) -> bool:
+def is_mdx(text: str, start: int, code: Intervals, spans_of_code: Intervals) -> bool:
     """Whether a page is MDX whatever its file is called, as Docusaurus takes it: it imports, or holds a remark of MDX,
     outside code and scripts."""
     if "{/*" not in text and "import" not in text:
@@ -182,7 +182,7 @@ def is_mdx(text: str, start: int, code: Intervals, spans_of_code: InsideCodeSpan
     return any(not any(place in known for known in (code, spans_of_code, silent)) for place in found)
 
 
-def hidden_spans(text: str, start: int, code: Intervals, spans_of_code: InsideCodeSpan, *, mdx: bool) -> Iterator[Span]:
+def hidden_spans(text: str, start: int, code: Intervals, spans_of_code: Intervals, *, mdx: bool) -> Iterator[Span]:
     """The spans of such markup from `start` on that don't begin in code, in no order."""
     for rule in _SHORTCODES if "{{" in text else ():
         yield from _matches(rule, text, start)
@@ -216,13 +216,13 @@ def _matches(rule: _Rule, text: str, start: int) -> Iterator[Span]:
             first = behind
 
 
-def _enclosed(text: str, start: int, code: tuple[Intervals, InsideCodeSpan]) -> Iterator[SourceSpan]:
+def _enclosed(text: str, start: int, code: tuple[Intervals, Intervals]) -> Iterator[SourceSpan]:
     for opening, closing in _ENCLOSED:
         yield from _between(text, start, code, opening, closing)
 
 
 def _between(
-    text: str, start: int, code: tuple[Intervals, InsideCodeSpan], opening: re.Pattern[str], closing: re.Pattern[str]
+    text: str, start: int, code: tuple[Intervals, Intervals], opening: re.Pattern[str], closing: re.Pattern[str]
 ) -> Iterator[SourceSpan]:
     """From each opening outside code to the closing near behind it; nothing is looked for twice."""
     end = closing.search(text, start)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from pathlib import PurePosixPath
 
 from ..models import Block, Excluded, Heading, SourceFile
@@ -53,40 +55,30 @@ _YEAR = re.compile(r"\d{4}")
 _DAYS = (dt.datetime(2000, 1, 1), dt.datetime(2001, 2, 2))
 _DATE_IN_NAME = re.compile(r"(?<!\d)((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)[^/]*\Z")
 
-#: By words of the file's name, its folders included; the first that matches holds.
-_WORDS_OF_TYPES = (
-    ("api", "api|apis|openapi|swagger|rest|graphql"),
-    ("architecture", "architecture|design|adr|internals|overview-?diagrams?"),
-    (
-        "guide",
-        "guides?|tutorials?|how-?to|howto|getting-?started|quick-?start|tasks|walkthroughs?|examples?|cookbook|setup|"
-        "installation|install",
+#: Words of the file's name, its folders included, that tell a type; the first that matches holds.
+_WORDS_OF_TYPES = {
+    "api": "api|apis|openapi|swagger|rest|graphql",
+    "architecture": "architecture|design|adr|internals|overview-?diagrams?",
+    "guide": "guides?|tutorials?|how-?to|howto|getting-?started|quick-?start|tasks|walkthroughs?|examples?|cookbook|"
+    "setup|installation|install",
+    "reference": "references?|ref|glossary|configuration|config|cli|commands?|spec|specs",
+}
+_TYPES_BY_NAME = {
+    "readme": re.compile(r"(?:^|/)readme(?:[._-][^/]*)?$"),
+    **{kind: re.compile(rf"(?:^|[/_.-])(?:{words})(?:[/_.-]|$)") for kind, words in _WORDS_OF_TYPES.items()},
+}
+#: What the title and the beginning of the text hold, where the name says nothing.
+_TYPES_BY_CONTENT = {
+    "api": re.compile(r"\bAPI (?:reference|endpoints?)\b|^[ \t]*(?:GET|POST|PUT|DELETE|PATCH) /\S", re.I | re.M),
+    "architecture": re.compile(
+        r"\b(?:system|software|high-level) (?:architecture|design)\b|\A.*\barchitecture\b(?=.{0,80}\n)", re.I
     ),
-    ("reference", "references?|ref|glossary|configuration|config|cli|commands?|spec|specs"),
-)
-_TYPE_BY_NAME: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("readme", re.compile(r"(?:^|/)readme(?:[._-][^/]*)?$")),
-    *((kind, re.compile(rf"(?:^|[/_.-])(?:{words})(?:[/_.-]|$)")) for kind, words in _WORDS_OF_TYPES),
-)
-
-#: By the title and the beginning of the text, where the name says nothing.
-_TYPE_BY_CONTENT: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("api", re.compile(r"\bAPI (?:reference|endpoints?)\b|^[ \t]*(?:GET|POST|PUT|DELETE|PATCH) /\S", re.I | re.M)),
-    (
-        "architecture",
-        re.compile(
-            r"\b(?:system|software|high-level) (?:architecture|design)\b|\A.*\barchitecture\b(?=.{0,80}\n)", re.I
-        ),
+    "guide": re.compile(
+        r"\b(?:this (?:guide|tutorial)|step[- ]by[- ]step|getting started|how to|before you begin|prerequisites)\b",
+        re.I,
     ),
-    (
-        "guide",
-        re.compile(
-            r"\b(?:this (?:guide|tutorial)|step[- ]by[- ]step|getting started|how to|before you begin|prerequisites)\b",
-            re.I,
-        ),
-    ),
-    ("reference", re.compile(r"\b(?:this reference|reference (?:guide|manual|documentation)|list of all)\b", re.I)),
-)
+    "reference": re.compile(r"\b(?:this reference|reference (?:guide|manual|documentation)|list of all)\b", re.I),
+}
 _CONTENT_SAMPLE = 2_000
 
 
@@ -121,18 +113,15 @@ def title_of(
     named = [heading for heading in headings if heading.text]
     highest = min((heading.level for heading in named), default=0)
     first, *others = [heading.text for heading in named if heading.level == highest] or [""]
-    if highest != 1 and _stem(file_path).lower() == "readme" and (name := _name_in_html(opening)):
-        return name, True
+    if highest != 1 and _stem(file_path).lower() == "readme":
+        found = _HTML_TITLE.search(opening, 0, _OPENING)
+        if found and (words := plain(found[1]) or picture_words(found[1])):
+            return words, True
     prose = _WORD.findall(_PICTURES.sub("", opening))
     is_part = highest > 1 and (len(others) > 0 or len(prose) >= _PROSE)
     if first and (not is_part or _says_nothing(_stem(file_path))):
         return first, True
     return title_from_name(file_path), False
-
-
-def _name_in_html(opening: str) -> str:
-    found = _HTML_TITLE.search(opening, 0, _OPENING)
-    return plain(found.group(1)) or picture_words(found.group(1)) if found else ""
 
 
 def title_from_name(file_path: str) -> str:
@@ -164,15 +153,12 @@ def tags_of(front_matter: Mapping[str, object]) -> tuple[str, ...]:
     """`tags` (or `keywords`) as a list or comma-separated, in order, without repeats."""
     given = front_matter.get("tags", front_matter.get("keywords"))
     given = given.split(",") if isinstance(given, str) else given
-    parts = list(given) if isinstance(given, Sequence | Mapping) else [given]
-    return tuple(dict.fromkeys(tag for part in parts if part is not None and (tag := _tag(part))))
-
-
-def _tag(given: object) -> str:
-    """A tag's words; Docusaurus may give them as `{label: …, permalink: …}`."""
-    if isinstance(given, Mapping):
-        given = next((given[key] for key in ("label", "name", "title") if given.get(key)), "")
-    return str(given).strip()
+    tags: list[str] = []
+    for part in given if isinstance(given, Sequence | Mapping) else [given]:
+        if isinstance(part, Mapping):  # Docusaurus may give `{label: …, permalink: …}`
+            part = next((part[key] for key in ("label", "name", "title") if part.get(key)), "")
+        tags.append("" if part is None else str(part).strip())
+    return tuple(dict.fromkeys(filter(None, tags)))
 
 
 def modified_of(front_matter: Mapping[str, object], source: SourceFile) -> str:
@@ -243,15 +229,14 @@ def doc_type_of(file_path: str, title: str, text: str, start: int = 0) -> str:
     """api | guide | architecture | reference | readme | documentation, by name, then by title and beginning."""
     name = file_path.lower()
     inner = name.split("/", 1)[1] if "/" in name else name
-    stem = inner.rsplit("/", 1)[-1]
-    for candidate in (stem, inner):
-        for kind, pattern in _TYPE_BY_NAME:
-            if pattern.search(candidate):
-                return kind
     beginning = f"{title}\n{text[start : start + _CONTENT_SAMPLE]}"
-    for kind, pattern in _TYPE_BY_CONTENT:
-        if pattern.search(beginning):
-            return kind
+    for patterns, words in (
+        (_TYPES_BY_NAME, inner.rsplit("/", 1)[-1]),
+        (_TYPES_BY_NAME, inner),
+        (_TYPES_BY_CONTENT, beginning),
+    ):
+        if found := next((kind for kind, pattern in patterns.items() if pattern.search(words)), ""):
+            return found
     return "documentation"
 
 
@@ -318,14 +303,12 @@ def cut_at_sentence(text: str, limit: int) -> str:
 def pieces_without(text: str, start: int, end: int, excluded: Sequence[Excluded]) -> list[str]:
     """What is left of `text[start:end]` around the excluded spans in it, which come sorted and don't overlap."""
     pieces: list[str] = []
-    for span in excluded:
-        if span.end <= start:
-            continue
-        if span.start >= end:
-            break
-        if span.start > start:
-            pieces.append(text[start : span.start])
-        start = span.end
+    place = bisect_right(excluded, start, key=attrgetter("end"))
+    while place < len(excluded) and excluded[place].start < end:
+        if excluded[place].start > start:
+            pieces.append(text[start : excluded[place].start])
+        start = excluded[place].end
+        place += 1
     return [*pieces, text[start:end]] if start < end else pieces
 
 

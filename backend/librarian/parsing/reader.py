@@ -8,9 +8,8 @@ import os
 import re
 import stat
 import time
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from importlib import import_module
 from typing import TypeVar
 
@@ -74,57 +73,45 @@ T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
-_VERSION = "23"
+_VERSION = "24"
 #: Characters of prose that the language is found by.
 _LANGUAGE_SAMPLE = 4_000
 #: Formats whose words may hold entities and tags of HTML.
 _SPELLING = frozenset((*PARSERS[".md"].extensions, *PARSERS[".adoc"].extensions))
 
 
+@dataclass(frozen=True)
 class FileReader:
-    """Reads files with the parser of their extension. Holds no open resource and is picklable."""
+    """Reads files with the parser of their extension. Holds no open resource and is picklable.
 
-    def __init__(
-        self,
-        analyzer: StandardAnalyzer,
-        chunker: StructureChunker,
-        *,
-        extract_tags: bool = True,
-        infer_doc_type: bool = True,
-        track_modifications: bool = True,
-        shelved: str = "",
-        includes: IncludeRoots | None = None,
-    ) -> None:
-        """`shelved` says how files come to their products, where it isn't by their folders. `includes` names the
-        folders that included files may lie in; None leaves includes as they are."""
-        self._analyzer = analyzer
-        self._chunker = chunker
-        self._extract_tags = extract_tags
-        self._infer_doc_type = infer_doc_type
-        self._track_modifications = track_modifications
-        self._shelved = shelved
-        self._includes = includes
+    `shelved` says how files come to their products, where it isn't by their folders. `includes` names the folders that
+    included files may lie in; None leaves includes as they are.
+    """
+
+    analyzer: StandardAnalyzer
+    chunker: StructureChunker
+    _: KW_ONLY
+    extract_tags: bool = True
+    infer_doc_type: bool = True
+    track_modifications: bool = True
+    shelved: str = ""
+    includes: IncludeRoots | None = None
 
     @property
     def fingerprint(self) -> str:
         """Changes whenever the same file would be read, cut or analysed otherwise."""
-        dates = "1" if self._track_modifications else "mails"
-        options = f"{self._extract_tags:d}{self._infer_doc_type:d}{dates}"
-        if self._shelved:
-            options += f":{self._shelved}"
-        if self._includes is not None and self._includes.folders:
-            options += f":{self._includes.fingerprint}"
-        return f"reader-{_VERSION}:{options}|{self._chunker.fingerprint}|{self._analyzer.fingerprint}"
+        options = f"{self.extract_tags:d}{self.infer_doc_type:d}{'1' if self.track_modifications else 'mails'}"
+        if self.shelved:
+            options += f":{self.shelved}"
+        if self.includes is not None and self.includes.folders:
+            options += f":{self.includes.fingerprint}"
+        return f"reader-{_VERSION}:{options}|{self.chunker.fingerprint}|{self.analyzer.fingerprint}"
 
     def read(self, source: SourceFile) -> ReadResult:
         """Raises `SourceError`, whose `reason` is vanished, unreadable, extension, binary, or a parser's own."""
         begun = time.perf_counter()
         extension = format_of(source.file_path, READABLE)
-        archive = ARCHIVES.get(extension)
-        if archive is not None:
-            return self._archive(archive, source, _bytes_of(source), begun)
-        parser = PARSERS.get(extension)
-        if parser is None:
+        if extension not in PARSERS and extension not in ARCHIVES:
             raise SourceError(
                 f"'{source.file_path}' has no parser for '{extension}'.",
                 hint=f"Known: {', '.join(sorted(READABLE))}.",
@@ -132,25 +119,32 @@ class FileReader:
             )
         data = _bytes_of(source)
         if extension == ".txt" and begins_as_archive(data):  # a month of a mailing list
-            return self._archive(ARCHIVES[".mbox"], source, data, begun)
-        expansion = None if self._includes is None else _guarded(expanded, source, data, self._includes)
+            extension = ".mbox"
+        if archive := ARCHIVES.get(extension):
+            return self._archive(archive, source, data, begun)
+        parser = PARSERS[extension]
+        expansion = None if self.includes is None else _guarded(expanded, source, data, self.includes)
         if expansion is None:
-            return self._result(_parsed(parser, source, data), data, begun)
-        document = _parsed(parser, source, expansion.text.encode("utf-8", "replace"))
+            return self._result(_guarded(parser.parse, source, data), data, begun)
+        document = _guarded(parser.parse, source, expansion.text.encode("utf-8", "replace"))
         return self._result(_with_included(document, expansion), data, begun)
 
     def _result(self, document: Document, data: bytes, begun: float) -> ReadResult:
         document = self._completed(document, data)
-        own = document if document.email is None else replace(document, excluded=tuple(not_indexed(document)))
-        chunks = self._chunker.chunk(own)
-        if document.email is not None:
-            found = (chunk for block in quoted_blocks(document) for chunk in self._chunker.chunk(block))
+        if document.email is None:
+            chunks = self.chunker.chunk(document)
+            entries = self._entries(document, chunks)
+        else:  # what it quotes comes last
+            chunks = self.chunker.chunk(replace(document, excluded=tuple(not_indexed(document))))
+            found = (chunk for block in quoted_blocks(document) for chunk in self.chunker.chunk(block))
             quotes = tuple(
                 replace(chunk, ordinal=ordinal, heading_path=QUOTED_PATH)
                 for ordinal, chunk in enumerate(found, start=len(chunks))
             )
+            entries = self._entries(document, chunks)
+            entries += self._entries(replace(document, excluded=(), email=None), quotes)
             chunks += quotes
-        return ReadResult(document, chunks, self.entries(document, chunks), (time.perf_counter() - begun) * 1000)
+        return ReadResult(document, chunks, entries, (time.perf_counter() - begun) * 1000)
 
     def _archive(self, archive: MboxArchive, source: SourceFile, data: bytes, begun: float) -> ReadResult:
         """Its members, and a label for itself. A member without headers is read as a text."""
@@ -160,11 +154,11 @@ class FileReader:
             started = time.perf_counter()
             parser = PARSERS[place.extension]
             try:
-                document = _parsed(parser, place, message)
+                document = _guarded(parser.parse, place, message)
             except SourceError:
                 if len(members) == 1:  # not one mail: no archive
                     raise
-                document = _parsed(parser, place, b"X-Headers: none\n\n" + message.replace(b"\0", b" "))
+                document = _guarded(parser.parse, place, b"X-Headers: none\n\n" + message.replace(b"\0", b" "))
             found.append(self._result(replace(document, archive=source.file_path), message, started))
         label = new_document(
             source,
@@ -179,7 +173,7 @@ class FileReader:
         return ReadResult(label, (), (), (time.perf_counter() - begun) * 1000, members=tuple(found))
 
     def _completed(self, document: Document, data: bytes) -> Document:
-        language = document.language or self._analyzer.detect(_prose(document))
+        language = document.language or self.analyzer.detect(_prose(document))
         content_hash = hashlib.sha256(data).hexdigest()
         if document.included:  # equal files in two folders may include different ones
             content_hash += f"+{hashlib.sha256(document.text.encode('utf-8', 'replace')).hexdigest()[:16]}"
@@ -188,29 +182,21 @@ class FileReader:
             content_hash=content_hash,
             size=len(data),
             language=language,
-            tags=document.tags if self._extract_tags else (),
+            tags=document.tags if self.extract_tags else (),
             doc_type=document.doc_type
-            if self._infer_doc_type or document.email is not None
+            if self.infer_doc_type or document.email is not None
             else given_doc_type(document.front_matter) or "documentation",
-            last_modified=document.last_modified if self._track_modifications or document.email is not None else "",
+            last_modified=document.last_modified if self.track_modifications or document.email is not None else "",
         )
 
-    def entries(self, document: Document, chunks: tuple[Chunk, ...]) -> tuple[KeywordEntry, ...]:
-        """What the keyword index stores of a document's chunks, in their order; a mail's quotes come last."""
-        if document.email is None:
-            return self._entries(document, chunks)
-        own = tuple(chunk for chunk in chunks if chunk.heading_path != QUOTED_PATH)
-        quotes = chunks[len(own) :]
-        return self._entries(document, own) + self._entries(replace(document, excluded=(), email=None), quotes)
-
     def _entries(self, document: Document, chunks: tuple[Chunk, ...]) -> tuple[KeywordEntry, ...]:
-        """Those of chunks of one kind.
+        """What the keyword index stores of a document's chunks, in their order.
 
         Title and headings tell where a chunk of a long document stands. A document of one chunk holds them in its body:
         counted again they would make short texts answer by their title alone.
         """
         language = document.language
-        analysed = self._analyzer.entry
+        analysed = self.analyzer.entry
         title, title_identifiers = analysed(document.title, language)
         path, _ = analysed(_path_words(document.file_path), language)
         attachments: list[str] = []
@@ -218,21 +204,22 @@ class FileReader:
             sender, _ = analysed(_sender_words(document.email.sender), language)
             names, attachments = analysed("\n".join(part.filename for part in document.email.attachments), language)
             path = " ".join(filter(None, (path, sender, names)))
-        headings_by_path: dict[tuple[str, ...], tuple[str, list[str]]] = {}
-        body_of = _Visible(document)
+        known: dict[tuple[str, ...], tuple[str, list[str]]] = {}
+        is_spelt = document.file_type in _SPELLING and ("&" in document.text or "<wbr" in document.text)
+        excluded = document.excluded if document.email is None else not_indexed(document)
         metadata, metadata_identifiers = analysed("\n".join(searched_metadata(document.front_matter)), language)
         entries: list[KeywordEntry] = []
         for chunk in chunks:
-            known = headings_by_path.get(chunk.heading_path)
-            if known is None:
-                known = headings_by_path[chunk.heading_path] = analysed("\n".join(chunk.heading_path), language)
-            headings, heading_identifiers = known
-            body, identifiers = analysed(body_of(chunk), language)
+            if chunk.heading_path not in known:
+                known[chunk.heading_path] = analysed("\n".join(chunk.heading_path), language)
+            headings, heading_identifiers = known[chunk.heading_path]
+            seen = " ".join(pieces_without(document.text, chunk.start, chunk.end, excluded))
+            body, identifiers = analysed(unparted(spelt(seen) if is_spelt else seen), language)
             if not entries and metadata:
                 body = f"{body} {metadata}"
                 identifiers = [*identifiers, *metadata_identifiers]
             if len(chunks) == 1:
-                title, headings = ("" if _holds(body, field) else field for field in (title, headings))
+                title, headings = ("" if f" {words} " in f" {body} " else words for words in (title, headings))
             entries.append(
                 KeywordEntry(
                     body=body,
@@ -243,11 +230,6 @@ class FileReader:
                 )
             )
         return tuple(entries)
-
-
-def _holds(body: str, field: str) -> bool:
-    """Whether a body's tokens hold those of a field, one after the other."""
-    return f" {field} " in f" {body} "
 
 
 def _with_included(document: Document, expansion: Expansion) -> Document:
@@ -265,10 +247,6 @@ def _with_included(document: Document, expansion: Expansion) -> Document:
         excluded=tuple([Excluded(*span) for span in in_order([*known, *messages])]),
         notes=notes,
     )
-
-
-def _parsed(parser: Parser, source: SourceFile, data: bytes) -> Document:
-    return _guarded(parser.parse, source, data)
 
 
 def _guarded(read: Callable[..., T], source: SourceFile, data: bytes, *more: object) -> T:
@@ -338,18 +316,3 @@ def _prose(document: Document) -> str:
             if length >= _LANGUAGE_SAMPLE:
                 break
     return "\n".join(pieces) if length else f"{document.title}\n{document.text[:_LANGUAGE_SAMPLE]}"
-
-
-class _Visible:
-    """A chunk's text without the excluded spans in it, its words whole and spelt in letters."""
-
-    def __init__(self, document: Document) -> None:
-        self._text = document.text
-        self._spells = document.file_type in _SPELLING and ("&" in document.text or "<wbr" in document.text)
-        self._excluded = not_indexed(document) if document.email is not None else document.excluded
-        self._starts, self._ends = [one.start for one in self._excluded], [one.end for one in self._excluded]
-
-    def __call__(self, chunk: Chunk) -> str:
-        spans = self._excluded[bisect_right(self._ends, chunk.start) : bisect_left(self._starts, chunk.end)]
-        seen = " ".join(pieces_without(self._text, chunk.start, chunk.end, spans))
-        return unparted(spelt(seen) if self._spells else seen)

@@ -46,29 +46,15 @@ _CODE_SPAN = re.compile(r"\\.|(`++)(?:.{0,2000}?[^`]\1(?!`))?", re.S)
 INDENTED = re.compile(r" {0,3}\t| {4}")  #: how a line of code begins, unless it is a note's or an item's
 
 
-class InsideCodeSpan:
-    """Whether an offset lies in a code span; a block is looked at when first asked about."""
-
-    def __init__(self, text: str, blocks: Sequence[Block]) -> None:
-        self._text = text
-        self._blocks = blocks
-        self._starts = [block.start for block in blocks]
-        self._known: dict[int, Intervals] = {}
-
-    def __contains__(self, offset: int) -> bool:
-        place = bisect_right(self._starts, offset) - 1
-        if place < 0:
-            return False
-        if place not in self._known:
-            self._known[place] = Intervals(code_spans(self._text, self._blocks[place]))
-        return offset in self._known[place]
+def code_in(text: str, blocks: Sequence[Block]) -> tuple[Intervals, Intervals]:
+    """Where code stands: fences and indented code, and what stands between backticks."""
+    code = (block for block in blocks if block.kind == "fence" or _is_indented(text, block))
+    spans = (span for block in blocks for span in code_spans(text, block))
+    return Intervals((block.start, block.end) for block in code), Intervals(spans)
 
 
-def code_blocks(text: str, blocks: Sequence[Block]) -> Iterator[SourceSpan]:
-    """Fences and indented code, as offsets."""
-    for block in blocks:
-        if block.kind == "fence" or (block.kind == "other" and INDENTED.match(text, block.start)):
-            yield block.start, block.end
+def _is_indented(text: str, block: Block) -> bool:
+    return block.kind == "other" and INDENTED.match(text, block.start) is not None
 
 
 def code_spans(text: str, block: Block) -> Iterator[SourceSpan]:
