@@ -154,7 +154,7 @@ class DocumentBuilder:
         """Rows of cells, the first being the header, which is repeated where the table is long."""
         filled = [[one_line(cell) for cell in row] for row in rows]
         filled = [row for row in filled if any(row)]
-        width = max((len(row) - _empty_at_end(row) for row in filled), default=0)
+        width = max((place for row in filled for place, cell in enumerate(row, 1) if cell), default=0)
         if not width:
             return
         shown = [[*row[:width], *[""] * (width - len(row))] for row in filled]
@@ -175,13 +175,13 @@ class DocumentBuilder:
 
     def page(self) -> None:
         """What is written next stands on a new page (or slide)."""
+        self._end_code()
         self._pages_due += 1
 
     def page_break(self) -> None:
         """The same where what has been written stands on a page of its own, though none was begun."""
-        self._end_code()
         self._pages = self._pages or [0]
-        self._pages_due += 1
+        self.page()
 
     def _records(self, header: Sequence[str], body: Sequence[Sequence[str]], links: Iterable[Target]) -> None:
         """Rows as `- name: value; name: value`, for tables too wide to be read as such."""
@@ -232,12 +232,12 @@ class DocumentBuilder:
     def document(
         self,
         source: SourceFile,
-        file_type: str,
         *,
         title: str = "",
         tags: Sequence[str] = (),
         modified: str = "",
         is_better: bool = False,
+        **fields: Any,
     ) -> Document:
         """What was written as a `Document`; `title` is used where there is no heading of level 1, or it `is_better`."""
         self._end_code()
@@ -250,7 +250,6 @@ class DocumentBuilder:
             source,
             heading,
             text,
-            file_type=file_type,
             headings=tuple(headings),
             blocks=tuple(self._blocks),
             page_starts=tuple(self._pages) + (self._length,) * (self._pages_due if self._pages else 0),
@@ -260,6 +259,7 @@ class DocumentBuilder:
             last_modified=modified or date_in_name(source.file_path) or iso_of_ns(source.mtime_ns),
             title_in_text=in_text,
             notes=tuple(self.notes),
+            **fields,
         )
 
 
@@ -285,10 +285,3 @@ def _clean(words: str) -> str:
 def _row(cells: Sequence[str]) -> str:
     row = "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
     return PAGE_MARK * row.count(PAGE_MARK) + row.replace(PAGE_MARK, "")
-
-
-def _empty_at_end(row: Sequence[str]) -> int:
-    count = 0
-    while count < len(row) and not row[-1 - count]:
-        count += 1
-    return count

@@ -340,7 +340,6 @@ class HtmlParser:
         dates = (meta[name] for name in ("dcterms.modified", "article:modified_time", "last-modified") if name in meta)
         document = builder.document(
             source,
-            source.extension,
             title=title,
             tags=tags_of(values) or ([] if keywords == title_tag(root) else keywords.split(",")),
             modified=parse_date(next(dates, "")),
@@ -469,7 +468,6 @@ class EpubParser:
         title = _first(opf, "title")
         return builder.document(
             source,
-            ".epub",
             title=title,
             is_better=title.casefold() not in _NO_TITLES,  # than the first chapter's
             tags=[element.text or "" for element in opf.iter("{http://purl.org/dc/elements/1.1/}subject")],

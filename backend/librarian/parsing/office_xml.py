@@ -4,30 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-
-from .document_builder import Target
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
 #: Descriptions that say nothing of a picture: its file's name or address.
 _FILE_NAME = re.compile(r"\.(?:png|jpe?g|gif|bmp|tiff?|emf|wmf|svg)$|automatically generated|^https?:", re.I)
-
-
-@dataclass(slots=True)
-class Words:
-    """The words of a paragraph or cell as they are put together, and what stands in it besides words."""
-
-    pieces: list[str] = field(default_factory=list)
-    links: list[Target] = field(default_factory=list)
-    boxes: list[_Element] = field(default_factory=list)
-    drawn: list[str] = field(default_factory=list)
-
-    @property
-    def text(self) -> str:
-        return "".join(self.pieces)
 
 
 def local(element: _Element) -> str:
@@ -88,6 +71,13 @@ def drawn_words(root: _Element) -> list[str]:
         return [words for words in dict.fromkeys(found) if words]
     found += [value.text or "" for value in root.iter("{*}v") if not re.fullmatch(r"[-\d.E+]*", value.text or "")]
     return ["; ".join(dict.fromkeys(" ".join(words.split()) for words in found if words))]
+
+
+def related_parts(part: Any, kind: str) -> Iterator[_Element]:
+    """What a part of python-docx or python-pptx refers to as its `comments`, say."""
+    for relation in part.rels.values():
+        if relation.reltype.endswith(f"/{kind}") and not relation.is_external:
+            yield parsed(relation.target_part.blob)
 
 
 def drawing_words(part: Any, drawing: _Element) -> Iterator[str]:

@@ -57,7 +57,7 @@ class OpenDocumentParser:
                 meta = package.tree("meta.xml")
                 title = next((t.text or "" for t in meta.iter("{*}title")), "")
                 modified = next((t.text or "" for t in meta.iter("{*}date")), "")
-        return out.document(source, source.extension, title=title, modified=parse_date(modified))
+        return out.document(source, title=title, modified=parse_date(modified))
 
 
 class _Text:

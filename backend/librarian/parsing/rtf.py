@@ -49,7 +49,7 @@ class RichTextParser:
         out = DocumentBuilder()
         _write(out, text.split("\n"))
         title = _TITLE.search(markup)
-        return out.document(source, ".rtf", title=title.group(1) if title else "")
+        return out.document(source, title=title.group(1) if title else "")
 
 
 def _with_heading_marks(markup: str) -> str:

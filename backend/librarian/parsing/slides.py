@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..models import Document, SourceFile
 from .document_builder import DocumentBuilder, Target, one_line, shift_mark
-from .office_xml import attribute, child, children, description, drawing_words, local, parsed, whole
+from .office_xml import attribute, child, children, description, drawing_words, local, related_parts, whole
 from .zip_package import opened
 
 if TYPE_CHECKING:
@@ -40,22 +40,15 @@ class SlidesParser:
             authors = {
                 author.get("id"): author.get("name") or ""
                 for kind in ("commentAuthors", "authors")
-                for root in _related(file.part, kind)
+                for root in related_parts(file.part, kind)
                 for author in root
             }
             for entry in file.element.iter("{*}sldId"):
                 builder.page()
                 if entry.rId in file.part.rels and not builder.full:
                     _write_slide(builder, file.part.related_slide(entry.rId), authors)
-            title = file.core_properties.title
-        return builder.document(source, source.extension, title="" if _DEFAULT_TITLE.match(title) else title)
-
-
-def _related(part: Any, kind: str) -> Iterator[_Element]:
-    """The parts that a part refers to as its `comments`, say."""
-    for relation in part.rels.values():
-        if relation.reltype.endswith(f"/{kind}") and not relation.is_external:
-            yield parsed(relation.target_part.blob)
+            title = "" if _DEFAULT_TITLE.match(package.title) else package.title
+        return builder.document(source, title=title)
 
 
 def _write_slide(out: DocumentBuilder, slide: Slide, authors: Mapping[str | None, str]) -> None:
@@ -72,7 +65,7 @@ def _write_slide(out: DocumentBuilder, slide: Slide, authors: Mapping[str | None
     notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
     for paragraph in notes.paragraphs if notes else ():
         out.quote(paragraph.text)
-    for root in _related(slide.part, "comments"):
+    for root in related_parts(slide.part, "comments"):
         for comment in root.iter("{*}cm", "{*}reply"):
             texts = [*children(comment, "text"), *children(comment, "txBody")]
             words = one_line(" ".join(piece for text in texts for piece in text.itertext()))

@@ -6,8 +6,8 @@ import csv
 import datetime as dt
 import io
 import re
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from ..errors import SourceError
 from ..models import Document, SourceFile
@@ -25,21 +25,20 @@ def write_rows(builder: DocumentBuilder, rows: Iterable[list[str]], most: int, n
     The first row is the header, after titles of one cell; where it looks like data, the columns have no names.
     At most `most` rows are taken, which is noted under `name`.
     """
-    run: list[list[str]] = []
-    length = 0  # a small sheet may show one long text in each of its cells
-    for count, row in enumerate(rows):
-        if count >= most or builder.full or length > MAX_CHARACTERS:
-            builder.notes.append(f"only the first {count:,} rows of '{name}' are kept")
-            break
-        cells = [one_line(cell) for cell in row]
-        length += sum(map(len, cells))
-        if any(cells):
-            run.append(cells)
-        elif run:
-            _write_run(builder, run)
-            run = []
-    if run:
-        _write_run(builder, run)
+
+    def limited() -> Iterator[list[str]]:
+        length = 0  # a small sheet may show one long text in each of its cells
+        for count, row in enumerate(rows):
+            if count >= most or builder.full or length > MAX_CHARACTERS:
+                builder.notes.append(f"only the first {count:,} rows of '{name}' are kept")
+                return
+            cells = [one_line(cell) for cell in row]
+            length += sum(map(len, cells))
+            yield cells
+
+    for is_filled, run in groupby(limited(), any):
+        if is_filled:
+            _write_run(builder, list(run))
 
 
 def _write_run(builder: DocumentBuilder, rows: list[list[str]]) -> None:
@@ -102,8 +101,7 @@ class CommaSeparatedParser:
                 hint="Check its quotes.",
                 reason="corrupt",
             ) from error
-        document = builder.document(source, source.extension)
-        return replace(document, encoding=decoded.encoding, encoding_confidence=decoded.confidence)
+        return builder.document(source, encoding=decoded.encoding, encoding_confidence=decoded.confidence)
 
 
 def _cells(line: str, delimiter: str) -> int:
@@ -133,7 +131,7 @@ _PERCENT_CELL = (
     rb'(<(?:\w+:)?c\b)((?![^>]*\bt=)[^>]*?\bs="(?:%s)"[^>]*>(?:<(?:\w+:)?f\b[^>]*/>|<(?:\w+:)?f\b[^>]*>[^<]*</(?:\w+:)?f>)?'
     rb"<(?:\w+:)?v>)([^<]+)"
 )
-_MAIN, _CORE, _STYLES = "xl/workbook.xml", "docProps/core.xml", "xl/styles.xml"
+_MAIN, _STYLES = "xl/workbook.xml", "xl/styles.xml"
 
 
 class SpreadsheetParser:
@@ -142,17 +140,15 @@ class SpreadsheetParser:
     extensions: tuple[str, ...] = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
-        out, title = DocumentBuilder(), ""
+        out = DocumentBuilder()
         if source.extension == ".xls":
             with refused(source.file_path):
                 _write(out, data, None)
-        else:
-            with opened(data, source.file_path) as package:
-                if _CORE in package:
-                    title = next((title.text or "" for title in package.tree(_CORE).iter("{*}title")), "")
-                book = _Book(package, source.file_path) if _MAIN in package else None
-                _write(out, package.rewritten(book.prepared if book else None).getvalue(), book)
-        return out.document(source, source.extension, title=title)
+            return out.document(source)
+        with opened(data, source.file_path) as package:
+            book = _Book(package, source.file_path) if _MAIN in package else None
+            _write(out, package.rewritten(book.prepared if book else None).getvalue(), book)
+            return out.document(source, title=package.title)
 
 
 def _write(out: DocumentBuilder, data: bytes, book: _Book | None) -> None:

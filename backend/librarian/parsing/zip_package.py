@@ -32,15 +32,12 @@ _RATIO_FROM_BYTES = 10 * 1024 * 1024
 _MAX_PARTS = 10_000  #: of a file that a library opens: python-docx takes quadratic time in them
 
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
-_CORE = "core-properties"
-_CORE_TYPE = f"http://schemas.openxmlformats.org/package/2006/relationships/metadata/{_CORE}"
 #: Parts that libraries open: XML, and what sheets of `.xlsb` are.
 _READ = (".xml", ".rels", ".bin", "mimetype")
 _OFFICE = "application/vnd.openxmlformats-"
 _CONTENT_TYPES = {
     "word": f"{_OFFICE}officedocument.wordprocessingml.document.main+xml",
     "ppt": f"{_OFFICE}officedocument.presentationml.presentation.main+xml",
-    _CORE: f"{_OFFICE}package.core-properties+xml",
     "comments": f"{_OFFICE}officedocument.wordprocessingml.comments+xml",
     "slide": f"{_OFFICE}officedocument.presentationml.slide+xml",
     "notesSlide": f"{_OFFICE}officedocument.presentationml.notesSlide+xml",
@@ -111,6 +108,12 @@ class ZipPackage:
         """A part parsed as XML; raises as `read` does."""
         return parsed(self.read(target, _MAX_TREE_BYTES))
 
+    @property
+    def title(self) -> str:
+        """The title among the properties of a file of Office Open XML, empty where it has none."""
+        part = next((target for _, kind, target in self.relations("") if kind == "core-properties"), "")
+        return next((title.text or "" for title in self.tree(part).iter("{*}title")), "") if part else ""
+
     def relations(self, part: str) -> list[tuple[str, str, str]]:
         """Id, last word of the type and target of a part's relations to other parts."""
         folder, name = posixpath.split(part)
@@ -167,8 +170,6 @@ class ZipPackage:
                 root.remove(relation)
                 continue
             relation.set("Target", posixpath.relpath(target, folder or "."))
-            if kind == _CORE:
-                relation.set("Type", _CORE_TYPE)
             if type_ := _CONTENT_TYPES.get(target.partition("/")[0] if kind == "officeDocument" else kind):
                 types += f'<Override PartName={quoteattr(f"/{target}")} ContentType="{type_}"/>'
         return etree.tostring(root), types
