@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from ..models import Block, Document, Excluded, Heading, Link, SourceFile
 from .document_builder import new_document
@@ -59,21 +60,17 @@ _MACRO = re.compile(
 _PICTURE = re.compile(
     r"image::[^\s\[\]]+\[(?:[^\n]{0,400}?\balt=)?(?![\w-]+=)(?:\"([^\"\n]*+)\"|([^\",\]\n]*+))[^\n]*\][ \t]*$"
 )
-_LINK = re.compile(
-    r"(?:link:|xref:)([^\s\[\]]{1,1000}+)\[([^\[\]]{0,400})\]|(https?://[^\s\[\]<>]{1,1000}+)\[([^\[\]]{1,400})\]"
-    r"|<<([^<>,\n]{1,1000}),([^<>\n]{1,1000})>>"
-)
-
 #: What a title holds that no reader sees: anchors, and roles of what stands behind them.
 _UNSEEN = re.compile(r"\[\[[^\[\]]+\]\]|\[[.#%][\w.#%-]+\](?=[*_`#])")
 #: Links and pictures: the first text in their brackets is seen. All lengths are bounded: a long text without an end
 #: must not be gone through again from each of its places.
 _INLINE = re.compile(
-    r"(?<!\\)(?:(?:link|xref|mailto|image|icon):(?!:)[^\s\[\]]{1,1000}+|https?://[^\s\[\]<>]{1,1000}+)"
+    r"(?<!\\)(?:(?P<kind>link|xref|mailto|image|icon):(?!:)|(?=https?://))(?P<target>[^\s\[\]<>]{1,1000}+)"
     r"\[(?:[\w-]{1,40}=[^\[\]]{0,1000}|\"([^\"]{0,1000})\"[^\[\]]{0,1000}"
     r"|([^\[\]]{0,1000}?)\^?(?:,[ ]{0,9}[\w-]{1,40}=[^\[\]]{0,1000}+)?)\]"
-    r"|<<[^<>,]{1,1000},[ ]{0,9}([^<>]{1,1000})>>"
+    r"|<<(?P<anchor>[^<>,]{1,1000}),[ ]{0,9}([^<>]{1,1000})>>"
 )
+_TARGET = 2  #: its group that comes before those of words
 _LONGEST_TARGET = 120  #: characters; more, left out, would part the passage that they stand in
 
 
@@ -200,7 +197,7 @@ class _Scanner(LineScanner):
         return 0
 
     def _heading(self, level: int, words: str, first: int, last: int) -> int:
-        words = _INLINE.sub(lambda match: match[match.lastindex] if match.lastindex else "", _UNSEEN.sub("", words))
+        words = _INLINE.sub(lambda match: match[_words(match)] if _words(match) else "", _UNSEEN.sub("", words))
         self.headings.append(Heading(min(6, level), plain(words), first + 1, self._start(first)))
         return self._add("heading", first, last)
 
@@ -229,23 +226,27 @@ class _Scanner(LineScanner):
         return self._add("paragraph", number, number)
 
 
+def _words(match: re.Match[str]) -> int:
+    """The group that holds the words of a link or picture, 0 where there are none."""
+    return match.lastindex if match.lastindex and match.lastindex > _TARGET else 0
+
+
 def _excluded(text: str, scanner: _Scanner) -> list[Excluded]:
     """What the scanner leaves out, and where links and pictures lead, around their words, outside of code."""
     code = [(block.start, block.end) for block in scanner.blocks if block.kind == "fence"]
     taken = Intervals(sorted(code + [(span.start, span.end) for span in scanner.excluded]))
     found = list(scanner.excluded)
     for match in _INLINE.finditer(text):
-        words = match.lastindex or 0
+        words = _words(match)
         if words and match[words].strip() and match.start() not in taken:
             around = ((match.start(), match.start(words)), (match.end(words), match.end()))
             found += [Excluded(*span, "markup") for span in around if 0 < span[1] - span[0] <= _LONGEST_TARGET]
     return sorted(found, key=lambda span: span.start)
 
 
-def _links(text: str) -> list[Link]:
-    links: list[Link] = []
-    for match in _LINK.finditer(text):
-        target = match.group(1) or match.group(3) or f"#{match.group(5)}"
-        words = plain(match.group(2) or match.group(4) or match.group(6) or target)
-        links.append(Link(words, target, match.start()))
-    return links
+def _links(text: str) -> Iterator[Link]:
+    for match in _INLINE.finditer(text):
+        if match["kind"] in (None, "link", "xref"):
+            target = match["target"] or f"#{match['anchor']}"
+            words = plain(match[_words(match)]) if _words(match) else ""
+            yield Link(words or target, target, match.start())

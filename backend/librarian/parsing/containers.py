@@ -28,7 +28,7 @@ class Containers:
 
     def around(self, start: int, end: int) -> tuple[Frame, ...]:
         """Those that have a part between two offsets, seen from the first."""
-        return tuple([_seen_from(self._frames[place], start) for place in _touching(self._framed, start, end)])
+        return tuple([_seen_from(self._frames[place], start) for place in touching(self._framed, start, end)])
 
     def titles(self, start: int, end: int) -> tuple[SourceSpan, ...]:
         """Where headings stand between two offsets, seen from the first."""
@@ -39,13 +39,13 @@ class Containers:
         return _shifted(self._unseen, start, end)
 
 
-def _touching(spans: Sequence[SourceSpan], start: int, end: int) -> range:
+def touching(spans: Sequence[SourceSpan], start: int, end: int) -> range:
     """The places of those that have a part between two offsets; they come in order and don't overlap."""
     return range(bisect_right(spans, start, key=itemgetter(1)), bisect_left(spans, end, key=itemgetter(0)))
 
 
 def _shifted(spans: Sequence[SourceSpan], start: int, end: int) -> tuple[SourceSpan, ...]:
-    return tuple([(spans[place][0] - start, spans[place][1] - start) for place in _touching(spans, start, end)])
+    return tuple([(spans[place][0] - start, spans[place][1] - start) for place in touching(spans, start, end)])
 
 
 def _seen_from(frame: Frame, start: int) -> Frame:

@@ -26,7 +26,6 @@ _RARE = re.compile(r"mac|cp\d{3}$|iso8859-1[0-46]|johab|ptcp|kz1048|hp-roman")
 _SAMPLE = 65_536  #: bytes looked at when guessing
 _MAX_CONTROL_SHARE = 0.05  #: of the sample; text has tabs, newlines, form feeds and the odd escape sequence
 _CONTROLS = bytes(set(range(32)) - {9, 10, 11, 12, 13, 27}) + b"\x7f"
-_MAX_STRAY_SHARE = 0.05  #: zero bytes that stray into a text; of what isn't one there are more
 _NEWLINES = re.compile(r"\r\n?")
 #: What no text holds: control characters of ISO 8859, and what can't be decoded.
 _STRANGE = re.compile("[\x80-\x84\x86-\x9f\ufffd]")
@@ -46,20 +45,20 @@ class Decoded:
 
 def decode(data: bytes, name: str) -> Decoded:
     """Decode a text file. Raises `SourceError(reason="binary")` for what isn't text; `name` is for its message."""
-    if data.startswith(_BINARY_SIGNATURES):
-        raise _binary(name)
     sample = data[:_SAMPLE]
     for encoding, marks in _MARKED.items():
         if data.startswith(marks):
             return _decoded(data.decode(encoding, "replace"), encoding, 1.0)
-    if b"\0" in sample:
-        if wide := _wide(sample):
-            return _decoded(data.decode(wide, "replace"), wide, 0.9)
-        if sample.count(0) > len(sample) * _MAX_STRAY_SHARE:
-            raise _binary(name)
-        data, sample = data.replace(b"\0", b" "), sample.replace(b"\0", b" ")
-    if len(sample.translate(None, _CONTROLS)) < len(sample) * (1 - _MAX_CONTROL_SHARE):
-        raise _binary(name)
+    if b"\0" in sample and not data.startswith(_BINARY_SIGNATURES) and (wide := _wide(sample)):
+        return _decoded(data.decode(wide, "replace"), wide, 0.9)
+    text = sample.translate(None, _CONTROLS)
+    if data.startswith(_BINARY_SIGNATURES) or len(text) < len(sample) * (1 - _MAX_CONTROL_SHARE):
+        raise SourceError(
+            f"'{name}' isn't text: it holds binary data.",
+            hint="Give it the extension of its format, or leave it out with docs.exclude.",
+            reason="binary",
+        )
+    data = data.replace(b"\0", b" ")  # a few that have strayed into a text
     if b"\x1b$" not in sample:  # of the Japanese and Korean encodings of seven bits
         try:
             return _decoded(data.decode("utf-8"), "utf-8", 1.0)
@@ -112,11 +111,3 @@ def _decoded(text: str, encoding: str, confidence: float) -> Decoded:
     if "\r" in text:
         text = _NEWLINES.sub("\n", text)
     return Decoded(text.removeprefix("\ufeff"), encoding, confidence)
-
-
-def _binary(name: str) -> SourceError:
-    return SourceError(
-        f"'{name}' isn't text: it holds binary data.",
-        hint="Give it the extension of its format, or leave it out with docs.exclude.",
-        reason="binary",
-    )

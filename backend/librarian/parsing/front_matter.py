@@ -11,8 +11,11 @@ from typing import ClassVar
 
 import yaml
 
-_FENCE = re.compile(r"(---|\+\+\+)[ \t]*\n")
-_JSON_OPENING = re.compile(r'\{\s*"')
+_OPENING = re.compile(r'(---|\+\+\+)[ \t]*\n|\{\s*"')
+_CLOSING = {
+    "---": re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.M),
+    "+++": re.compile(r"^\+\+\+[ \t]*(?:\n|\Z)", re.M),
+}
 _BLANK_LINE = re.compile(r"[ \t]*(?:\n[ \t]*(?:\n|\Z)|\Z)")
 _MAX_CHARACTERS = 100_000  #: front matter beyond this is text that happens to begin with a rule
 _MAX_WRITTEN = 500_000  #: YAML's references can name the same list so often that a page of text becomes gigabytes
@@ -60,29 +63,25 @@ class FrontMatter:
 
 def read_front_matter(text: str) -> FrontMatter:
     """Front matter at the start of `text`. Where it is broken, its plain lines are taken, and the note says so."""
-    opening = _FENCE.match(text)
-    if opening is None:
-        return _json(text) if _JSON_OPENING.match(text) else FrontMatter()
-    rule = opening.group(1)
-    closing = re.compile(
-        rf"^{re.escape(rule)}[ \t]*(?:\n|\Z)" if rule == "+++" else r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.M
-    )
-    end = closing.search(text, opening.end(), opening.end() + _MAX_CHARACTERS)
-    if end is None:
+    opening = _OPENING.match(text)
+    if opening is None or opening[1] is None:
+        return _json(text) if opening else FrontMatter()
+    closing = _CLOSING[opening[1]].search(text, opening.end(), opening.end() + _MAX_CHARACTERS)
+    if closing is None:
         return FrontMatter()
-    body = text[opening.end() : end.start()]
-    if rule == "---" and nested_too_deep(body):
-        return FrontMatter(end=end.end(), note="front matter can't be read: it is nested too deep")
+    body, end = text[opening.end() : closing.start()], closing.end()
     try:
-        values, note = (tomllib.loads(body), "") if rule == "+++" else _yaml(body)
+        values, note = _yaml(body) if opening[1] == "---" else (tomllib.loads(body), "")
+        return FrontMatter(end=end) if values is None else _plain(values, end, note)
     except _FAULTS as error:
-        return FrontMatter(end=end.end(), note=f"front matter can't be read: {str(error).splitlines()[0]}")
-    return FrontMatter(end=end.end()) if values is None else _plain(values, end.end(), note)
+        return FrontMatter(end=end, note=f"front matter can't be read: {str(error).splitlines()[0]}")
 
 
 def _yaml(body: str) -> tuple[object, str]:
     """The values of YAML, and a note where some of them had to be taken as they are typed."""
-    quoted = _NUMBER_SIGN.sub(_in_quotes, body)
+    if nested_too_deep(body):
+        raise ValueError("it is nested too deep")
+    quoted = _NUMBER_SIGN.sub(lambda entry: f"{entry[1]} {json.dumps(entry[2], ensure_ascii=False)}", body)
     try:
         return yaml.load(quoted, _AsTyped), _REPAIRED if quoted != body else ""
     except _FAULTS:
@@ -99,37 +98,27 @@ def _yaml(body: str) -> tuple[object, str]:
     return values if entries else "", _REPAIRED  # thematic breaks with prose between them are text
 
 
-def _in_quotes(entry: re.Match[str]) -> str:
-    return f"{entry[1]} {json.dumps(entry[2], ensure_ascii=False)}"
-
-
 def _json(text: str) -> FrontMatter:
     """An object in front of a blank line, as Hugo takes it; what isn't valid JSON is text."""
     try:
         values, end = json.JSONDecoder().raw_decode(text[:_MAX_CHARACTERS])
     except (ValueError, RecursionError):
         return FrontMatter()
-    if nested_too_deep(text[:end]):  # how deep the decoder itself goes differs from one Python to the next
-        return FrontMatter()
     below = _BLANK_LINE.match(text, end)
-    return _plain(values, below.end()) if below else FrontMatter()
+    # How deep the decoder itself goes differs from one Python to the next.
+    return _plain(values, below.end()) if below and not nested_too_deep(text[:end]) else FrontMatter()
 
 
 def _plain(values: object, end: int, note: str = "") -> FrontMatter:
-    """Values that JSON can hold; dates become ISO strings."""
+    """Values that JSON can hold; dates become ISO strings. Raises ValueError where they are too many."""
     if not isinstance(values, dict):
         return FrontMatter()
-    pieces: list[str] = []
-    length = 0
-    try:
-        for piece in json.JSONEncoder(skipkeys=True, default=str).iterencode(values):
-            pieces.append(piece)
-            length += len(piece)
-            if length > _MAX_WRITTEN:
-                raise ValueError("it unfolds to too many values")
-        return FrontMatter(json.loads("".join(pieces), parse_constant=str), end, note)
-    except (ValueError, RecursionError) as error:
-        return FrontMatter(end=end, note=f"front matter can't be read: {error}")
+    written = ""
+    for piece in json.JSONEncoder(skipkeys=True, default=str).iterencode(values):
+        written += piece
+        if len(written) > _MAX_WRITTEN:
+            raise ValueError("it unfolds to too many values")
+    return FrontMatter(json.loads(written, parse_constant=str), end, note)
 
 
 def nested_too_deep(text: str) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -28,14 +27,14 @@ class StructuredDataParser:
 
     def parse(self, source: SourceFile, data: bytes) -> Document:
         decoded = decode(data, source.file_path)
-        text, file_type = decoded.text, source.extension
+        text = decoded.text
         notes: tuple[str, ...] = ()
         if _OPEN_API.search(text[:_SAMPLE]):
             try:
                 builder = DocumentBuilder()
-                _Description(builder, _loaded(text, file_type)).write()
+                _Description(builder, _loaded(text, source.extension)).write()
                 if not builder.is_empty:
-                    return replace(builder.document(source, file_type), doc_type="api")
+                    return builder.document(source, doc_type="api")
             except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
                 notes = (f"not a readable OpenAPI description: {str(error)[:200]}",)
         title = title_from_name(source.file_path)
@@ -102,30 +101,26 @@ class _Description:
         self._root = root
 
     def write(self) -> None:
-        root, components = self._root, _mapping(self._root.get("components"))
-        self._introduction()
-        for path, item in _mapping(root.get("paths")).items():
-            self._path(str(path), item)
-        for name, item in _mapping(root.get("webhooks")).items():
-            self._path(f"{name} (webhook)", item)
-        for name, schema in {**_mapping(root.get("definitions")), **_mapping(components.get("schemas"))}.items():
-            self._out.heading(2, f"Schema {name}")
-            self._schema(_mapping(schema))
-        schemes = {**_mapping(root.get("securityDefinitions")), **_mapping(components.get("securitySchemes"))}
-        for name, scheme in schemes.items():
-            self._security(str(name), self._resolved(scheme))
-
-    def _introduction(self) -> None:
-        root, out = self._root, self._out
-        info = _mapping(root.get("info"))
+        root, out, components = self._root, self._out, _at(self._root, "components")
+        info = _at(root, "info")
         out.heading(1, f"{info.get('title') or 'API'} {info.get('version') or ''}")
         self._texts(info, "description")
         hosts = [{"url": f"{root['host']}{root.get('basePath') or ''}"}] if root.get("host") else []
         for server in [*(root.get("servers") or ()), *hosts]:
-            out.item(f"Server: {server.get('url', '')} {one_line(str(server.get('description', '')))}")
+            out.item(f"Server: {server.get('url', '')} {_described(server)}")
         for tag in map(_mapping, root.get("tags") or ()):
             out.item(f"{tag.get('name') or ''}: {_described(tag)}")
         self._texts(root)
+        for path, item in _at(root, "paths").items():
+            self._path(str(path), item)
+        for name, item in _at(root, "webhooks").items():
+            self._path(f"{name} (webhook)", item)
+        for name, schema in {**_at(root, "definitions"), **_at(components, "schemas")}.items():
+            out.heading(2, f"Schema {name}")
+            self._schema(_mapping(schema))
+        for name, scheme in {**_at(root, "securityDefinitions"), **_at(components, "securitySchemes")}.items():
+            out.heading(2, f"Security scheme {name}")
+            self._security(self._resolved(scheme))
 
     def _path(self, path: str, given: Any, *, called_back: bool = False) -> None:
         item = self._resolved(given)
@@ -133,8 +128,7 @@ class _Description:
             operation = item.get(method)
             if isinstance(operation, dict):
                 self._operation(f"{method.upper()} {path}", operation, item)
-                callbacks = {} if called_back else _mapping(operation.get("callbacks"))
-                for name, callback in callbacks.items():
+                for name, callback in ({} if called_back else _at(operation, "callbacks")).items():
                     for address, inner in self._resolved(callback).items():
                         self._path(f"{address} (callback {name})", inner, called_back=True)
 
@@ -150,33 +144,28 @@ class _Description:
         rows = [["Parameter", "In", "Type", "Required", "Description"]]
         for given in [*(item.get("parameters") or []), *(operation.get("parameters") or [])]:
             parameter = self._resolved(given)
-            schema = _mapping(parameter.get("schema")) or parameter
+            schema = _at(parameter, "schema") or parameter
             needed = "yes" if parameter.get("required") else "no"
-            words = _described(parameter) or _description_of(self._resolved(schema))
+            words = _described(parameter) or _described_by_parts(self._resolved(schema))
             rows.append([str(parameter.get("name")), str(parameter.get("in")), _type(schema), needed, words])
         if len(rows) > 1:
             out.table(rows)
-        body = self._resolved(operation.get("requestBody"))
-        if body:
+        if body := self._resolved(operation.get("requestBody")):
             out.paragraph(f"Request body: {_described(body)} {_media(body)}")
             self._content(body)
-        for code, given in _mapping(operation.get("responses")).items():
-            self._response(str(code), given)
-
-    def _response(self, name: str, given: Any) -> None:
-        response = self._resolved(given)
-        self._out.item(f"{name}: {_described(response)} {_media(response)}")
-        for header, value in _mapping(response.get("headers")).items():
-            held = self._resolved(value)
-            kind = _type(_mapping(held.get("schema")) or held)
-            self._out.item(f"Header {header} ({kind}): {_described(held)}", 1)
-        self._content(response)
+        for code, given in _at(operation, "responses").items():
+            response = self._resolved(given)
+            out.item(f"{code}: {_described(response)} {_media(response)}")
+            for header, value in _at(response, "headers").items():
+                held = self._resolved(value)
+                out.item(f"Header {header} ({_type(_at(held, 'schema') or held)}): {_described(held)}", 1)
+            self._content(response)
 
     def _content(self, body: Mapping[str, Any]) -> None:
         """The schema of a body where it has no name, and examples; several media types hold the same."""
-        contents: Sequence[Any] = list(islice(_mapping(body.get("content")).values(), 1)) or [body]
+        contents: Sequence[Any] = list(islice(_at(body, "content").values(), 1)) or [body]
         for media in map(_mapping, contents):
-            schema = _mapping(media.get("schema"))
+            schema = _at(media, "schema")
             if "$ref" not in schema:
                 self._schema(schema, named=False)
             self._examples(media)
@@ -185,7 +174,7 @@ class _Description:
         """`named` if nothing else has shown the schema's type."""
         for holder in (schema, *_parts(schema)):
             self._texts(holder, "description")
-        items = _mapping(schema.get("items")) if schema.get("type") == "array" else {}
+        items = _at(schema, "items") if schema.get("type") == "array" else {}
         found = self._properties(schema if "$ref" in items or not items else items, "", 0)
         unique = dict.fromkeys(map(tuple, islice(found, _MAX_PROPERTIES)))  # alternatives share properties
         rows: list[Sequence[str]] = [["Property", "Type", "Required", "Description"], *unique]
@@ -204,10 +193,10 @@ class _Description:
                     yield from self._properties(self._resolved(part), lead, depth + 1)
         required = schema.get("required")
         needed = set(map(str, required)) if isinstance(required, list) else set()
-        for name, given in _mapping(schema.get("properties")).items():
+        for name, given in _at(schema, "properties").items():
             inner = _mapping(given)
-            yield [f"{lead}{name}", _type(inner), "yes" if str(name) in needed else "no", _description_of(inner)]
-            nested = _mapping(inner.get("items")) if inner.get("type") == "array" else inner
+            yield [f"{lead}{name}", _type(inner), "yes" if str(name) in needed else "no", _described_by_parts(inner)]
+            nested = _at(inner, "items") if inner.get("type") == "array" else inner
             if depth < _MAX_DEPTH and not nested.keys().isdisjoint(("properties", *_PARTS)):
                 yield from self._properties(nested, f"{lead}{name}.", depth + 1)
 
@@ -225,12 +214,11 @@ class _Description:
             is_text = isinstance(value, str)
             self._out.fence(value[:_MAX_EXAMPLE] if is_text else _beginning(value), "" if is_text else "json")
 
-    def _security(self, name: str, scheme: Mapping[str, Any]) -> None:
-        self._out.heading(2, f"Security scheme {name}")
+    def _security(self, scheme: Mapping[str, Any]) -> None:
         facts = ("type", "scheme", "bearerFormat", "in", "name", "flow")
         self._out.paragraph(", ".join(str(scheme[key]) for key in facts if scheme.get(key)))
         self._texts(scheme, "description")
-        for flow in (scheme, *_mapping(scheme.get("flows")).values()):
+        for flow in (scheme, *_at(scheme, "flows").values()):
             for scope, words in _mapping(_mapping(flow).get("scopes")).items():
                 self._out.item(f"{scope}: {one_line(str(words or ''))}")
 
@@ -238,7 +226,7 @@ class _Description:
         """The texts under some keys as paragraphs, and where more is said."""
         for paragraph in (part for key in keys for part in str(holder.get(key) or "").split("\n\n")):
             self._out.paragraph(paragraph)
-        given = _mapping(holder.get("externalDocs"))
+        given = _at(holder, "externalDocs")
         if url := str(given.get("url") or ""):
             words = _described(given) or url
             self._out.paragraph(f"See also: {words}", [(words, url)])
@@ -254,8 +242,8 @@ class _Description:
         return _mapping(place)
 
 
-def _described(holder: Mapping[str, Any]) -> str:
-    return one_line(str(holder.get("description") or ""))
+def _described(*holders: Mapping[str, Any]) -> str:
+    return one_line(" ".join(dict.fromkeys(str(holder.get("description") or "") for holder in holders)))
 
 
 def _parts(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -263,25 +251,19 @@ def _parts(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [part for key in _PARTS for part in map(_mapping, schema.get(key) or ()) if "$ref" not in part]
 
 
-def _description_of(schema: Mapping[str, Any]) -> str:
-    """The descriptions of a schema, its parts and its items."""
-    holders = (schema, *_parts(schema), _mapping(schema.get("items")))
-    return one_line(" ".join(dict.fromkeys(str(holder.get("description") or "") for holder in holders)))
+def _described_by_parts(schema: Mapping[str, Any]) -> str:
+    return _described(schema, *_parts(schema), _at(schema, "items"))
 
 
 def _beginning(value: Any) -> str:
     """The first characters of a value as JSON; no more of it is looked at."""
-    written = ""
-    for piece in json.JSONEncoder(indent=2, skipkeys=True, ensure_ascii=False, default=str).iterencode(value):
-        written += piece[: _MAX_EXAMPLE - len(written)]
-        if len(written) >= _MAX_EXAMPLE:
-            break
-    return written
+    pieces = json.JSONEncoder(indent=2, skipkeys=True, ensure_ascii=False, default=str).iterencode(value)
+    return "".join(islice(pieces, _MAX_EXAMPLE))[:_MAX_EXAMPLE]
 
 
 def _media(content: Mapping[str, Any]) -> str:
     """The media types of a body and the names of their schemas."""
-    held = [(f"{kind} ", media) for kind, media in _mapping(content.get("content")).items()]
+    held = [(f"{kind} ", media) for kind, media in _at(content, "content").items()]
     held += [("", content)] if "schema" in content else []
     shown = ", ".join(one_line(kind + _type(_mapping(_mapping(media).get("schema")))) for kind, media in held)
     return f"({shown})" if held else ""
@@ -306,6 +288,10 @@ def _type(schema: Mapping[str, Any]) -> str:
     if "default" in schema:
         shown += f", default {schema['default']}"
     return one_line(shown)[:500]
+
+
+def _at(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    return _mapping(holder.get(key))
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -57,7 +57,7 @@ class TextScanner(LineScanner):
         first = line[0]
         indented = first in " \t"
         if self._kind is None:
-            if taken := self._framed_title(number, line):
+            if taken := self._title(number, line):
                 return taken
             if indented and self._literal_next:
                 return self._indented_block(number, number)
@@ -71,8 +71,6 @@ class TextScanner(LineScanner):
             words: Kind = "paragraph" if self._note_indent is None else "quote"
             self._kind = "list" if _ITEM.match(line) else "table" if _PIPED.match(line) else words
             self._first = self._last = number
-            if not indented and self._kind != "table" and (taken := self._underlined_title(number, line)):
-                return taken
         elif (
             self._directives and first == "." and line.startswith(".. ") and self._lines[self._first].startswith(".. ")
         ):
@@ -119,40 +117,31 @@ class TextScanner(LineScanner):
         match = _RULE.match(self._lines[number])
         return match.group(1) if match else ""
 
-    def _underlined_title(self, number: int, line: str) -> int:
-        char, width = self._rule(number + 1), len(line.rstrip())
-        underline = len(self._lines[number + 1].rstrip()) if char else 0
-        if not char or self._too_long(line) or _RULE.match(line) or underline < max(3, width // 2):
+    def _title(self, number: int, line: str) -> int:
+        """The line behind a title between two rules or above one, 0 where there is none."""
+        above, below = self._rule(number), self._rule(number + 1)
+        title = self._below(number) if above else line
+        width = len(title.rstrip())
+        if above:
+            is_title = not below and self._rule(number + 2) == above and 0 < width <= max(len(line.rstrip()) + 2, 3)
+        else:
+            rule = len(self._below(number).rstrip())
+            is_title = below != "" and line[0] not in " \t" and not _PIPED.match(line) and rule >= max(3, width // 2)
+            is_title = is_title and (below not in ".:|" or rule >= max(4, width - 2))
+        if not is_title or (not self._directives and width > _MAX_TITLE):
             return 0
-        if char in ".:|" and underline < max(4, width - 2):
-            return 0
-        self._kind = None
-        return self._title(number, number, number + 1, (char, False))
-
-    def _framed_title(self, number: int, line: str) -> int:
-        char = self._rule(number)
-        if not char or self._rule(number + 2) != char or self._rule(number + 1):
-            return 0
-        title = self._lines[number + 1]
-        if not title.strip() or len(title.rstrip()) > max(len(line.rstrip()) + 2, 3) or self._too_long(title):
-            return 0
-        return self._title(number, number + 1, number + 2, (char, True))
-
-    def _too_long(self, title: str) -> bool:
-        return not self._directives and len(title.rstrip()) > _MAX_TITLE
-
-    def _title(self, first: int, title: int, last: int, style: tuple[str, bool]) -> int:
+        style = (above or below, above != "")
         if style not in self._styles:
             self._styles.append(style)
         level = min(6, self._styles.index(style) + 1)
-        words = self._lines[title]
+        words = title
         if "`" not in words:  # a target stands in backticks; tags are none in a text
             words = _BRACKET.sub(r"\\<", words)
         elif self._directives:
             words = _JOINT.sub("", words)
-        self.headings.append(Heading(level, plain(words), first + 1, self._start(first)))
+        self.headings.append(Heading(level, plain(words), number + 1, self._start(number)))
         self._literal_next = False
-        return self._add("heading", first, last)
+        return self._add("heading", number, number + (2 if above else 1))
 
     # -- indented and ruled matter -----------------------------------------------------------------------------------
 
@@ -230,7 +219,7 @@ _LABEL = re.compile(r"^[ \t]*\.\. _(?:`([^`\n]+)`|((?:[^:`\n\\]|\\.|:(?![ \t]*$)
 #: `.. _name: https://…`, perhaps over several lines, and what leads there: `` `name`_ `` or `name_`.
 _NAMED = re.compile(rf"^[ \t]*\.\. _(?!_?:)({TARGET_NAME}):[ \t]+(\S[^\n]*(?:\n[ \t]+\S[^\n]*)*)", re.M)
 _REFERENCE = re.compile(r"`([^`<>]{1,300})`_(?![\w_])|(?<![\w`.:+-])(\w+(?:[-.:+]\w+)*)_(?![\w`])")
-_MOST_STEPS = 9  #: of a name that leads to another name
+_MOST_STEPS = 3  #: of names that lead to others, each twice as far as the one before
 #: Roles whose names a reader sees: `:pep:`8`` is shown as PEP 8.
 _SHOWN_ROLE = r"(?!:(?:pep|rfc|cve|cwe):)"
 #: Markup that no reader sees: `.. note::`, options of directives, names of roles and the targets beside their words.
@@ -255,7 +244,11 @@ class TextParser:
     def parse(self, source: SourceFile, data: bytes) -> Document:
         decoded = decode(data, source.file_path)
         text = decoded.text
-        structured = source.file_path.lower().endswith((".rst", ".rst.txt")) or _is_structured(text)
+        structured = bool(
+            source.file_path.lower().endswith((".rst", ".rst.txt"))
+            or _DIRECTIVE.search(text)
+            or (":`" in text and _ROLE_NAME.search(text))
+        )
         scanner = TextScanner(text, directives=structured)
         scanner.scan()
         excluded = _excluded(text, scanner) if structured else tuple(scanner.excluded)
@@ -280,11 +273,6 @@ class TextParser:
             summary=resolved(summary_of(text, scanner.blocks, {}, excluded)),
             title_in_text=in_text,
         )
-
-
-def _is_structured(text: str) -> bool:
-    """Whether a text is reStructuredText: a directive tells it, a target, or a role."""
-    return _DIRECTIVE.search(text) is not None or (":`" in text and _ROLE_NAME.search(text) is not None)
 
 
 def _excluded(text: str, scanner: TextScanner) -> tuple[Excluded, ...]:
@@ -312,6 +300,11 @@ def _named(text: str) -> dict[str, str]:
         target = match.group(2).strip()
         is_name = target.endswith("_") and not target.endswith("\\_")
         found[_name(match.group(1))] = target if is_name else "".join(target.split()).replace("\\", "")
+    for _ in range(_MOST_STEPS):
+        found = {
+            name: found.get(_name(target[:-1]), target) if target.endswith("_") else target
+            for name, target in found.items()
+        }
     return found
 
 
@@ -335,14 +328,8 @@ def _links(text: str, named: Mapping[str, str]) -> list[Link]:
         found.append(Link(plain(words or ""), (target or name).strip(), match.start()))
     leads = {match.start(2) for match in _NAMED.finditer(text)}
     for match in _REFERENCE.finditer(text) if named else ():
-        if match.start() in leads:  # a name that leads to another
-            continue
-        target = named.get(_name(match[1] or match[2]), "")
-        for _ in range(_MOST_STEPS):
-            if not target.endswith("_") or _name(target[:-1]) not in named:
-                break
-            target = named[_name(target[:-1])]
-        if target:
+        target = named.get(_name(match[1] or match[2]))
+        if target and match.start() not in leads:  # no name that leads to another
             found.append(Link(plain(match[1] or match[2]), target, match.start()))
     return sorted(found, key=lambda link: link.start)
 
