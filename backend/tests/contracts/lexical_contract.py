@@ -84,8 +84,7 @@ class LexicalContract:
         assert (index.count(), index.dead(), index.entry_counts(), index.generation) == (0, 0, {}, 0)
         assert index.search(asked("apple"), EVERYTHING, 5).ids == ()
         assert index.terms("a", 5) == []
-        features = index.features(asked("apple", identifiers=("a.b",)), np.array([1], dtype=np.int64))
-        assert all(values.tolist() == [0.0] for values in features.values())
+        assert index.scores(asked("apple", identifiers=("a.b",)), np.array([1], dtype=np.int64)).tolist() == [0.0]
 
     def test_what_is_put_is_found_after_the_commit(self, index: KeywordIndex) -> None:
         index.put([(7, 3, SOME, entry("apple berry"))])
@@ -286,7 +285,7 @@ class LexicalContract:
         index.commit(1)
         query = asked(text, identifiers=[text], phrases=[[text, text]], excluded=[text])
         index.search(query, EVERYTHING, 5)
-        index.features(query, np.array([1], dtype=np.int64))
+        index.scores(query, np.array([1], dtype=np.int64))
         index.terms(text, 3)
         assert index.count() == 1
         index.close()
@@ -344,9 +343,9 @@ class LexicalContract:
             best = [n for n in chosen if n <= 400]
             assert not best or set(ranking.ids) <= set(best)
 
-    # -- features and words ----------------------------------------------------------------------------------------
+    # -- scores and words ------------------------------------------------------------------------------------------
 
-    def test_features_agree_with_the_search_in_the_order_asked_for(self, index: KeywordIndex) -> None:
+    def test_scores_agree_with_the_search_in_the_order_asked_for(self, index: KeywordIndex) -> None:
         index.put(
             [
                 (1, 1, SOME, entry("apple apple berry", title="apple", headings="x", path="api", identifiers="a.b")),
@@ -356,26 +355,19 @@ class LexicalContract:
         )
         index.commit(1)
         query = asked("apple", "berry", identifiers=["a.b", "c.d"], phrases=[["not", "there"]], excluded=["cherry"])
-        features = index.features(query, np.array([3, 2, 1, 77, 2], dtype=np.int64))
+        order = np.array([3, 2, 1, 77, 2], dtype=np.int64)
+        found = index.scores(query, order)
         ranking = index.search(asked("apple", "berry", identifiers=["a.b", "c.d"]), EVERYTHING, 9)
         scores = dict(zip(ranking.ids, ranking.scores, strict=True))
-        assert set(features) == {"bm25", "body", "title", "headings", "path", "identifiers"}
-        expected = [0.0, scores[2], scores[1], 0.0, scores[2]]
-        assert features["bm25"].tolist() == pytest.approx(expected, rel=1e-5)
-        assert features["identifiers"].tolist() == [0.0, 1.0, 0.5, 0.0, 1.0]
-        assert (features["body"] > 0).tolist() == [False, False, True, False, False]
-        assert (features["title"] > 0).tolist() == [False, True, True, False, True]
-        assert (features["headings"] > 0).tolist() == [False, True, False, False, True]
-        assert (features["path"] > 0).tolist() == [False, True, False, False, True]
-        assert all(values.dtype == np.float32 for values in features.values())
+        assert found.tolist() == pytest.approx([0.0, scores[2], scores[1], 0.0, scores[2]], rel=1e-5)
+        assert found.dtype == np.float32
+        assert (index.scores(asked(identifiers=["c.d"]), order) > 0).tolist() == [False, True, False, False, True]
 
-    def test_without_terms_or_chunks_features_are_zeros(self, index: KeywordIndex) -> None:
+    def test_without_terms_or_chunks_scores_are_zeros(self, index: KeywordIndex) -> None:
         index.put([(1, 1, SOME, entry("apple"))])
         index.commit(1)
-        none = index.features(asked(), np.array([1], dtype=np.int64))
-        assert all(values.tolist() == [0.0] for values in none.values())
-        empty = index.features(asked("apple"), np.empty(0, dtype=np.int64))
-        assert all(len(values) == 0 for values in empty.values())
+        assert index.scores(asked(), np.array([1], dtype=np.int64)).tolist() == [0.0]
+        assert index.scores(asked("apple"), np.empty(0, dtype=np.int64)).tolist() == []
 
     def test_vocabulary_gives_the_most_frequent_terms_first(self, index: KeywordIndex) -> None:
         index.put(
