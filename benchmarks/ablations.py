@@ -39,6 +39,7 @@ from librarian.storage.embedding_cache import SqliteEmbeddingCache
 from librarian.storage.keyword_index import TantivyIndex
 from librarian.storage.keyword_schema import FieldWeights
 from librarian.text.analyzer import StandardAnalyzer
+from librarian.vector_stores.base import Hnsw
 from librarian.vector_stores.chroma import ChromaStore
 from librarian.vector_stores.exact import ExactStore
 
@@ -222,9 +223,7 @@ def profiles(one: JudgedSet, work: Path) -> list[str]:
         nearest = [set(exact.search(vector, NEAREST, everything)[0].tolist()) for vector in asked]
         for construction, search, links in PROFILES:
             with tempfile.TemporaryDirectory() as folder:
-                store = ChromaStore(
-                    Path(folder), "profile", vectors.shape[1], M=links, construction_ef=construction, search_ef=search
-                )
+                store = ChromaStore(Path(folder), "profile", vectors.shape[1], hnsw=Hnsw(links, construction, search))
                 begun = time.process_time()
                 store.upsert(numbers, vectors)
                 built, begun = time.process_time() - begun, time.process_time()

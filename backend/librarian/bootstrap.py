@@ -7,7 +7,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -53,7 +53,7 @@ from .tuning.background import BackgroundLearning
 from .tuning.calibration import MIN_CHUNKS, CalibrationTraining
 from .tuning.query_adapter import AdapterTraining
 from .vector_stores import chroma
-from .vector_stores.base import StoreSet, VectorStore
+from .vector_stores.base import Hnsw, StoreSet, VectorStore
 from .vector_stores.chroma import ChromaStore
 from .vector_stores.exact import ExactStore
 from .vector_stores.qdrant import QdrantStore
@@ -379,10 +379,11 @@ def _postgres(settings: Settings) -> Storage:
         )
     from .storage.postgres.keyword_index import PostgresKeywordIndex
 
-    with ExitStack() as undone, closing(database(settings).join()) as opened:
+    with ExitStack() as undone:
+        opened = database(settings)
+        undone.callback(opened.close)
         catalog = Catalog(opened, shared_products=settings.docs.shared_products)
-        undone.callback(catalog.close)
-        lexical = PostgresKeywordIndex(opened, identity=catalog.identity, note=_ranking(settings))
+        lexical = PostgresKeywordIndex(opened, note=_ranking(settings))
         undone.pop_all()
         return Storage(
             catalog,
@@ -408,15 +409,7 @@ def _shared_stores(settings: Settings, opened: Database, fingerprint: str) -> It
         return
     from .vector_stores.pgvector import PgVectorStore
 
-    hnsw = settings.vector_db.hnsw_config
-    yield PgVectorStore(
-        opened,
-        fingerprint,
-        dimension_of(fingerprint),
-        M=hnsw.M,
-        construction_ef=hnsw.construction_ef,
-        search_ef=hnsw.search_ef,
-    )
+    yield PgVectorStore(opened, fingerprint, dimension_of(fingerprint), _hnsw(settings))
 
 
 def embedded_stores(settings: Settings, fingerprint: str) -> Iterator[VectorStore]:
@@ -425,7 +418,7 @@ def embedded_stores(settings: Settings, fingerprint: str) -> Iterator[VectorStor
     if chosen in ("auto", "exact"):
         yield ExactStore(dimension, settings.index.path)
     if chosen in ("auto", "chroma"):
-        yield ChildStore("chroma", chroma_child(settings, fingerprint, dimension))
+        yield ChildStore("chroma", dimension, chroma_child(settings, fingerprint, dimension))
     if chosen == "sqlite-vec":
         yield SqliteVecStore(settings.index.path / "sqlite-vec" / f"{_of(fingerprint)}.sqlite", dimension)
     if chosen == "qdrant":
@@ -434,8 +427,7 @@ def embedded_stores(settings: Settings, fingerprint: str) -> Iterator[VectorStor
 
 def qdrant(settings: Settings, fingerprint: str) -> QdrantStore:
     """A model's collection on the server at `storage.qdrant_url`, or in the index folder where there is no address."""
-    storage, hnsw = settings.storage, settings.vector_db.hnsw_config
-    address = revealed(storage.qdrant_url)
+    address = revealed(settings.storage.qdrant_url)
     parts = urlsplit(address or "")
     key = parts.username if parts.username and not parts.password else parts.password
     collection = f"{settings.vector_db.collection_name}-{_of(fingerprint)}"
@@ -443,9 +435,7 @@ def qdrant(settings: Settings, fingerprint: str) -> QdrantStore:
         _without_key(address) if address else settings.index.path / "qdrant" / collection,
         collection,
         dimension_of(fingerprint),
-        M=hnsw.M,
-        construction_ef=hnsw.construction_ef,
-        search_ef=hnsw.search_ef,
+        hnsw=_hnsw(settings),
         quantization=settings.vector_db.quantization,
         api_key=key,
     )
@@ -453,18 +443,19 @@ def qdrant(settings: Settings, fingerprint: str) -> QdrantStore:
 
 def chroma_child(settings: Settings, fingerprint: str, dimension: int) -> Callable[[], VectorStore]:
     """What opens a model's Chroma collection inside a child."""
-    database, hnsw = settings.vector_db, settings.vector_db.hnsw_config
     return partial(
         ChromaStore,
         settings.chroma_path,
         settings.vector_db.collection_name,
         dimension,
         model=_of(fingerprint),
-        distance=database.distance_metric,
-        M=hnsw.M,
-        construction_ef=hnsw.construction_ef,
-        search_ef=hnsw.search_ef,
+        distance=settings.vector_db.distance_metric,
+        hnsw=_hnsw(settings),
     )
+
+
+def _hnsw(settings: Settings) -> Hnsw:
+    return Hnsw(**settings.vector_db.hnsw_config.model_dump())
 
 
 def _of(fingerprint: str) -> str:

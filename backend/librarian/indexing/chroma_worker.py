@@ -6,13 +6,13 @@ An open ChromaDB collection is large, and is only written to while passages are 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, cast
 
 from ..errors import LibrarianError, Unavailable
 from ..models import Ids, Selection, Vector, Vectors
-from ..vector_stores.base import VectorStore
+from ..vector_stores.base import Payload, VectorStore
 from .workers import WorkerPool
 
 CALL_S = 600.0  #: a call that takes longer has hung: the child is ended
@@ -28,23 +28,20 @@ class StoreHands:
         self._store = make()
 
     def __call__(self, call: Call) -> Any:
-        """Do one call; a store that can be rebuilt is, once enough of it is dead."""
+        """Do one call."""
         method, *arguments = call
-        answer = getattr(self._store, method)(*arguments)
-        if method in ("upsert", "delete") and getattr(self._store, "needs_rebuild", False):
-            cast(Any, self._store).rebuild()
-        return answer
+        return getattr(self._store, method)(*arguments)
 
     def close(self) -> None:
         """Close the store before the child ends."""
         self._store.close()
 
 
-class ChildStore:
+class ChildStore(VectorStore):
     """A `VectorStore` behind a pipe. `make` builds the real one and must be importable from a module's top level."""
 
-    def __init__(self, name: str, make: Callable[[], VectorStore]) -> None:
-        self.name = name
+    def __init__(self, name: str, dimension: int, make: Callable[[], VectorStore]) -> None:
+        self.name, self.dimension = name, dimension
         self._make = partial(StoreHands, make)
         self._lock = threading.Lock()
         self._pool: WorkerPool[Call, Any] | None = None
@@ -70,14 +67,14 @@ class ChildStore:
             raise Unavailable(f"The vector store {self.name} failed: {answer}.") from answer
         return answer
 
-    def upsert(self, ids: Ids, vectors: Vectors, payloads: Sequence[Mapping[str, object]] | None = None) -> None:
+    def _put(self, ids: Ids, vectors: Vectors, payloads: Sequence[Payload]) -> None:
         self._call("upsert", ids, vectors, payloads)
 
-    def delete(self, ids: Ids) -> None:
+    def _drop(self, ids: Ids) -> None:
         self._call("delete", ids)
 
-    def search(self, vector: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
-        return cast(tuple[Ids, Vector], self._call("search", vector, limit, selection))
+    def _near(self, question: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
+        return cast(tuple[Ids, Vector], self._call("search", question, limit, selection))
 
     def count(self) -> int:
         return int(self._call("count"))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from itertools import repeat
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,25 +16,60 @@ from ..storage.columns import CODED
 FILTERED = (*CODED, "tags", "modified")  #: what filters name of a payload
 
 
+Payload: TypeAlias = Mapping[str, object]
+
+
+class Hnsw(NamedTuple):
+    """How a graph over vectors is built and searched, by HNSW's own names."""
+
+    M: int = 16  #: neighbours per node
+    construction_ef: int = 200
+    search_ef: int = 100
+
+
 class VectorStore(Protocol):
-    """Windows' vectors of one model, by window id (chunk id × 64 + ordinal). A projection: it can be rebuilt."""
+    """Windows' vectors of one model, by window id (chunk id × 64 + ordinal). A projection: it can be rebuilt.
+
+    Stores say how they keep checked batches (`_put`, `_drop`) and what lies near a question (`_near`).
+    """
 
     name: str
+    dimension: int
 
-    def upsert(self, ids: Ids, vectors: Vectors, payloads: Sequence[Mapping[str, object]] | None = None) -> None:
+    def upsert(self, ids: Ids, vectors: Vectors, payloads: Sequence[Payload] | None = None) -> None:
         """Store or replace; shapes (n,) and (n, dimension), scaled to unit length, the last of equal ids winning.
 
         `payloads`, one for each, are what a store that filters by itself filters on. Raises `ValueError` where shapes
         don't fit or a vector holds a NaN; then nothing of the batch is stored."""
+        given = dict(zip(np.asarray(ids).tolist(), payloads or repeat({}), strict=bool(payloads)))
+        ids, vectors = checked_batch(ids, vectors, self.dimension)
+        if ids.size:
+            self._put(ids, vectors, [given[number] for number in ids.tolist()])
 
     def delete(self, ids: Ids) -> None:
         """Drop these windows; unknown ids are left aside."""
+        self._drop(np.unique(np.asarray(ids, dtype=np.int64)))
 
     def search(self, vector: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
         """Window ids and cosines, best first, of chunks that pass; ties by id. Fewer where fewer pass.
 
         `vector` has shape (dimension,); both arrays have shape (at most `limit`,). Raises `ValueError` for another
         shape or a NaN."""
+        question = checked_question(vector, self.dimension)
+        if limit < 1 or (selection.mask is not None and not selection.mask.any()):
+            return np.empty(0, np.int64), np.empty(0, np.float32)
+        ids, cosines = self._near(question, limit, selection)
+        keep = passes(selection, ids)
+        return best_first(ids[keep], cosines[keep], limit)
+
+    def _put(self, ids: Ids, vectors: Vectors, payloads: Sequence[Payload]) -> None:
+        """Store rows, replacing those of equal ids; ids are ascending, rows of unit length."""
+
+    def _drop(self, ids: Ids) -> None:
+        """Delete rows; ids are ascending, and may be unknown."""
+
+    def _near(self, question: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
+        """Ids and cosines, in any order, of at least the `limit` best that pass, and of others."""
 
     def count(self) -> int:
         """How many windows are stored."""

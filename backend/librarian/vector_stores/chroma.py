@@ -3,12 +3,11 @@
 * More is asked for than is wanted, which widens the graph search.
 * A filter never goes through `where`, which is slow. Where few windows pass, their vectors are fetched and compared;
   where many do, more are asked for; between, Chroma is given the ids that pass.
-* Deleted entries stay in the graph. They are counted; from 30% `needs_rebuild` says so, and `rebuild` puts the living
-  into a new collection.
+* Deleted entries stay in the graph. They are counted; from 30% on the living are put into a new collection.
 * An entry's id is its passage's, as searches give it, with `~` and the number of the window behind it; its document is
   the passage's text, its metadata where that stands: any Chroma client can read the collection.
-* A folder that is damaged or was deleted is set aside and begun anew: the embedding cache refills it. One that merely
-  can't be written, for a full disk, stays and answers.
+* A folder that can't be read is set aside and begun anew: the embedding cache refills it. One that merely can't be
+  written, for a full disk, stays and answers.
 
 One process at a time may have the folder open. Telemetry is off and no embedding function is ever loaded.
 """
@@ -17,13 +16,11 @@ from __future__ import annotations
 
 import errno
 import logging
-import os
 import re
 import shutil
 import sqlite3
-import struct
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import RLock
@@ -35,7 +32,7 @@ from ..errors import LibrarianError, Unavailable
 from ..files import owned_folder
 from ..files.paths import too_long
 from ..models import Ids, Selection, Vector, Vectors
-from .base import best_first, checked_batch, checked_question, passes
+from .base import Hnsw, Payload, VectorStore, passes
 
 logger = logging.getLogger(__name__)
 
@@ -50,34 +47,8 @@ _DEAD_MATTER: Final = 200  #: fewer dead entries than this aren't worth a rebuil
 _DATABASE: Final = "chroma.sqlite3"
 #: Lies in the folder while it is loaded: left behind where the process dies of it.
 _OPENING: Final = "librarian.opening"
-#: version, offset, capacity, count, size of a row, label and data offsets, levels, entry point, M (three), factor, ef
-_HEADER: Final = struct.Struct("<i6QiI3QdQ")
 _GRAPH: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  #: the folder of a collection's graph
 _NAME: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{1,510}[a-zA-Z0-9]")
-#: SQLite's code and the system's (no space, over quota) for a disk that takes no more, in errors that have no numbers.
-_FULL: Final = re.compile(r"\(code: 13\)|\bos error (28|122)\b|\[Errno (28|122)\]")
-
-
-def _asked(folder: Path, query: str, *values: object) -> list[Any]:
-    # quoted: of a bare path `#` and `?` end the name, and SQLite would make a file of what is before them
-    uri = f"{(folder / _DATABASE).absolute().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(uri, uri=True)) as db:
-        return db.execute(query, values).fetchall()
-
-
-def _check_graphs(folder: Path) -> None:
-    """Raises `ValueError` where a graph's files are cut off: loading those ends the process."""
-    for header in sorted(folder.glob("*/header.bin")):
-        data = header.read_bytes()
-        if len(data) != _HEADER.size:
-            raise ValueError(f"{header.parent.name}/{header.name} has {len(data)} bytes")
-        _, _, _, count, row_size, *_ = _HEADER.unpack(data)
-        for name, expected in (("data_level0.bin", count * row_size), ("length.bin", count * 4)):
-            file = header.with_name(name)
-            size = file.stat().st_size if file.exists() else 0
-            if size < expected:
-                raise ValueError(f"{header.parent.name}/{name} has {size} of {expected} bytes")
-
 
 #: The folder of a Chroma database.
 FOLDER: Final = owned_folder.Kind(
@@ -99,12 +70,12 @@ def collection_name(name: str) -> str:
     return cleaned if _NAME.fullmatch(cleaned) else f"librarian-{cleaned}".rstrip("-")
 
 
-class ChromaStore:
+class ChromaStore(VectorStore):
     """A `VectorStore` on disk below `path`. Any thread may call; calls wait for each other.
 
     `distance` is Chroma's space (cosine, l2 or ip); whichever it is, cosines are returned. A collection that was made
-    with another distance, `M` (neighbours per node), `construction_ef` or `search_ef` is dropped and begun anew. Raises
-    `ValueError` on a distance that Chroma doesn't know and `Unavailable` where the folder can't be used.
+    with another distance or other `hnsw` is dropped and begun anew. Raises `ValueError` on a distance that Chroma
+    doesn't know and `Unavailable` where the folder can't be used.
     """
 
     name = "chroma"
@@ -117,26 +88,24 @@ class ChromaStore:
         *,
         model: str = "",
         distance: Distance = "cosine",
-        M: int = 16,  # noqa: N803 (HNSW's own name for it)
-        construction_ef: int = 200,
-        search_ef: int = 100,
+        hnsw: Hnsw = Hnsw(),
     ) -> None:
         if distance not in ("cosine", "l2", "ip"):
             raise ValueError(f"Chroma knows no distance {distance!r}; use cosine, l2 or ip.")
         self.path = path
-        self.collection = collection_name(collection)
-        self._model = model
         self.dimension = dimension
         self.recreated = False  #: True once a collection was replaced by an empty one that has to be refilled
-        self.dead = 0  #: deleted entries that still lie in the graph
+        self._base, self._model = collection_name(collection), model
         self._hnsw = {
-            "space": distance, "max_neighbors": M, "ef_construction": construction_ef, "ef_search": search_ef
-        }  # fmt: skip
+            "space": distance,
+            "max_neighbors": hnsw.M,
+            "ef_construction": hnsw.construction_ef,
+            "ef_search": hnsw.search_ef,
+        }
         self._lock = RLock()
-        self._ids: Ids = np.empty(0, np.int64)  #: ascending
-        self._names: dict[int, str] = {}  #: Chroma's id of each
         self._client: Any = None
         self._collection: Any = None
+        self._keep({})
         try:
             self._open()
         except (LibrarianError, PermissionError):
@@ -144,62 +113,53 @@ class ChromaStore:
         except BaseException as error:
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                 raise
-            self._recreate(str(error))
+            self._recreate(error)
+
+    def _keep(self, names: dict[int, str], dead: int = 0) -> None:
+        """Remember Chroma's id of each window, and how many deleted entries still lie in the graph."""
+        self._names, self.dead = names, dead
+        self._ids: Ids = np.sort(np.fromiter(names, dtype=np.int64, count=len(names)))
 
     # -- the protocol ----------------------------------------------------------------------------------------------
 
-    def upsert(self, ids: Ids, vectors: Vectors, payloads: Sequence[Mapping[str, object]] | None = None) -> None:
-        """Store rows, replacing those of equal ids; of equal ids within the batch the last. Payloads (plain values by
-        name) are kept as Chroma's documents and metadata for other programs; Librarian itself filters by id."""
-        remaining = dict(zip(np.asarray(ids).tolist(), payloads or [{}] * len(ids), strict=True))
-        ids, vectors = checked_batch(ids, vectors, self.dimension)
-        if not ids.size:
-            return
-        given = [remaining[number] for number in ids.tolist()]
-        named = {number: _name(number, one) for number, one in zip(ids.tolist(), given, strict=True)}
-        documents = [str(one["text"]) for one in given] if all("text" in one for one in given) else None
+    def _put(self, ids: Ids, vectors: Vectors, payloads: Sequence[Payload]) -> None:
+        """Payloads (plain values by name) are kept as Chroma's documents and metadata for other programs; Librarian
+        itself filters by id."""
+        named = {number: _name(number, one) for number, one in zip(ids.tolist(), payloads, strict=True)}
+        documents = [str(one["text"]) for one in payloads] if all("text" in one for one in payloads) else None
         with self._using():
             moved = [number for number, name in named.items() if self._names.get(number, name) != name]
             if moved:
-                self.delete(np.array(moved))
-            self._upsert(list(named.values()), vectors, [_storable(one) for one in given], documents)
-            self._names |= named
-            self._ids = np.union1d(self._ids, ids)
+                self._drop(np.array(moved))
+            self._upsert(list(named.values()), vectors, [_storable(one) for one in payloads], documents)
+            self._keep(self._names | named, self.dead)
 
-    def delete(self, ids: Ids) -> None:
+    def _drop(self, ids: Ids) -> None:
         with self._using():
-            deleted = np.intersect1d(np.asarray(ids, dtype=np.int64), self._ids)
-            if deleted.size:
-                names = [self._names[number] for number in deleted.tolist()]
-                for span in self._spans(len(names)):
-                    self._collection.delete(ids=names[span])
-                self._collection.modify(metadata=self._metadata(self.dead + len(names)))
-                for number in deleted.tolist():
-                    del self._names[number]
-                self._ids = np.setdiff1d(self._ids, deleted, assume_unique=True)
-                self.dead += len(names)
+            names = [self._names[number] for number in np.intersect1d(ids, self._ids).tolist()]
+            if not names:
+                return
+            for span in self._spans(len(names)):
+                self._collection.delete(ids=names[span])
+            dead = self.dead + len(names)
+            self._collection.modify(metadata=self._metadata(dead))
+            doomed = set(ids.tolist())
+            self._keep({number: name for number, name in self._names.items() if number not in doomed}, dead)
+            if dead >= max(_DEAD_MATTER, REBUILD_SHARE * (dead + self._ids.size)):
+                self.rebuild()
 
-    def search(self, vector: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
-        """Window ids and cosines, best first, ties by id, of windows whose chunk passes.
-
-        Raises `Unavailable` on a search that finds the folder damaged or gone; later ones find the new, empty one.
-        """
-        question = checked_question(vector, self.dimension)
+    def _near(self, question: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
+        """Raises `Unavailable` where it finds the folder damaged or gone; later searches find the new, empty one."""
         with self._using():
             allowed = self._ids if selection.mask is None else self._ids[passes(selection, self._ids)]
-            if limit < 1 or not allowed.size:
-                return np.empty(0, np.int64), np.empty(0, np.float32)
-            wanted, share = max(LEAST_ASKED, OVERSAMPLE * limit), allowed.size / self._ids.size
-            if selection.mask is None:
-                return best_first(*self._nearest(question, min(wanted, allowed.size)), limit)
+            wanted, share = max(LEAST_ASKED, OVERSAMPLE * limit), allowed.size / max(self._ids.size, 1)
             if allowed.size <= FEW:
-                return best_first(*self._compared(question, allowed), limit)
+                return self._compared(question, allowed) if allowed.size else (allowed, np.empty(0, np.float32))
             if share >= NARROW:
-                found, cosines = self._nearest(question, min(int(wanted / share), self._ids.size))
-                keep = passes(selection, found)
-                if np.count_nonzero(keep) >= min(limit, allowed.size):
-                    return best_first(found[keep], cosines[keep], limit)
-            return best_first(*self._nearest(question, min(wanted, allowed.size), among=allowed), limit)
+                found, cosines = self._queried(question, min(int(wanted / share), self._ids.size))
+                if np.count_nonzero(passes(selection, found)) >= min(limit, allowed.size):
+                    return found, cosines
+            return self._queried(question, min(wanted, allowed.size), among=allowed)
 
     def count(self) -> int:
         return int(self._ids.size)
@@ -219,25 +179,17 @@ class ChromaStore:
             if client is not None:
                 client.close()
 
-    @property
-    def needs_rebuild(self) -> bool:
-        """Whether so much of the graph is dead that making it anew pays."""
-        return self.dead >= max(_DEAD_MATTER, REBUILD_SHARE * (self.dead + self._ids.size))
-
     def rebuild(self) -> None:
         """Put the living rows into a new collection. What a kill in the middle loses is refilled from the cache."""
         with self._using():
-            ids, of = self._ids, self._names
-            names = list(of.values())
-            pages = [
-                self._collection.get(ids=names[span], include=["embeddings", "metadatas", "documents"])
-                for span in self._spans(len(names))
-            ]
+            held, names = self._names, list(self._names.values())
+            include = ["embeddings", "metadatas", "documents"]
+            pages = [self._collection.get(ids=names[span], include=include) for span in self._spans(len(names))]
             self._start_over()
             for page in pages:
                 documents = page["documents"] if None not in page["documents"] else None
                 self._upsert(page["ids"], page["embeddings"], page["metadatas"], documents)
-            self._ids, self._names = ids, of
+            self._keep(held)
 
     # -- Chroma ----------------------------------------------------------------------------------------------------
 
@@ -256,7 +208,7 @@ class ChromaStore:
         largest = self._client.get_max_batch_size()
         return [slice(start, start + largest) for start in range(0, count, largest)]
 
-    def _nearest(self, question: Vector, count: int, among: Ids | None = None) -> tuple[Ids, Vector]:
+    def _queried(self, question: Vector, count: int, among: Ids | None = None) -> tuple[Ids, Vector]:
         """What Chroma takes for the nearest, in no reliable order of ties."""
         names = None if among is None else [self._names[number] for number in among.tolist()]
         answer = self._collection.query(
@@ -287,7 +239,7 @@ class ChromaStore:
             except (LibrarianError, ValueError, TypeError):
                 raise
             except Exception as error:
-                self._recreate(str(error))
+                self._recreate(error)
                 raise Unavailable(
                     f"The Chroma folder {self.path} was unusable ({error}) and was begun anew.",
                     hint="It is refilled from the kept vectors; until then keyword search answers.",
@@ -297,7 +249,6 @@ class ChromaStore:
 
     def _open(self) -> None:
         import chromadb
-        from chromadb.config import Settings
 
         try:
             owned_folder.claim(self.path, FOLDER)
@@ -309,24 +260,20 @@ class ChromaStore:
         mark = self.path / _OPENING
         if mark.exists():
             raise RuntimeError("the process before died while loading it")
-        if (self.path / _DATABASE).exists():
-            _asked(self.path, "SELECT count(*) FROM sqlite_schema")
-            _check_graphs(self.path)
-        client = chromadb.PersistentClient(str(self.path), settings=Settings(anonymized_telemetry=False))
+        mark.touch()
         try:
-            self._client = client
+            self._client = chromadb.PersistentClient(
+                str(self.path), settings=chromadb.Settings(anonymized_telemetry=False)
+            )
             self._collection = self._found()
-            mark.touch()
             if self._collection.count():  # reads the graph's files, so that damage shows now
                 nearest = np.ones((1, self.dimension), np.float32)
                 self._collection.query(query_embeddings=nearest, n_results=1, include=[])
             names = self._collection.get(include=[])["ids"]
-            self._names = dict(zip(_numbers(names).tolist(), names, strict=True))
-            self._ids = np.sort(np.fromiter(self._names, dtype=np.int64, count=len(self._names)))
-            self.dead = int((self._collection.metadata or {}).get("dead", 0))
+            dead = int((self._collection.metadata or {}).get("dead", 0))
+            self._keep(dict(zip(_numbers(names).tolist(), names, strict=True)), dead)
         except BaseException:
-            self._client = None
-            client.close()
+            self.close()
             raise
         finally:
             mark.unlink(missing_ok=True)
@@ -337,27 +284,27 @@ class ChromaStore:
         It has the name that is set, unless another collection has it, as one of the model before that still answers.
         """
         noted = {found.name: found.metadata or {} for found in self._client.list_collections()}
-        known = {"base": self.collection, "model": self._model}
-        own = next((name for name, facts in noted.items() if known.items() <= facts.items()), "")
-        rival = noted.get(self.collection) if own != self.collection else None
-        if own and rival and "model" in rival:
-            held = self._client.get_collection(self.collection, embedding_function=None)
-            if not held.count():  # it answers no more
-                held.modify(name=collection_name(f"{self.collection}-{rival['model']}"))
-                rival = None
-        name = self.collection if rival is None else collection_name(f"{self.collection}-{self._model}")
-        if not own:
+        mine = {"base": self._base, "model": self._model}
+        own = next((name for name, facts in noted.items() if mine.items() <= facts.items()), None)
+        taken = self._base in noted and own != self._base
+        if taken and "model" in noted[self._base] and not self._of(self._base).count():
+            self._client.delete_collection(self._base)  # of a model that answers no more
+            taken = False
+        name = collection_name(f"{self._base}-{self._model}") if taken else self._base
+        if own is None:
             return self._made(name)
-        collection = self._client.get_collection(own, embedding_function=None)
-        if own != name:
-            collection.modify(name=name)
+        collection = self._of(own)
+        collection.modify(name=name)
         made_as = collection.metadata.get("fingerprint")
         if made_as != self._metadata(0)["fingerprint"]:
-            logger.warning("The Chroma collection %s was made as %r; it is built again.", collection.name, made_as)
+            logger.warning("The Chroma collection %s was made as %r; it is built again.", name, made_as)
             self._collection = collection
             self._start_over()
             return self._collection
         return collection
+
+    def _of(self, name: str) -> Any:
+        return self._client.get_collection(name, embedding_function=None)
 
     def _made(self, name: str) -> Any:
         return self._client.create_collection(
@@ -370,45 +317,48 @@ class ChromaStore:
             "fingerprint": f"2 dimension={self.dimension} {shape}",
             "dimension": self.dimension,
             "dead": int(dead),
-            "base": self.collection,
+            "base": self._base,
             "model": self._model,
         }
 
     def _start_over(self) -> None:
         """An empty collection in place of the one there is."""
         name = str(self._collection.name)
-        graphs = _asked(self.path, "SELECT id FROM segments WHERE collection = ?", str(self._collection.id))
+        # quoted: of a bare path `#` and `?` end the name, and SQLite would make a file of what is before them
+        with closing(sqlite3.connect(f"{(self.path / _DATABASE).absolute().as_uri()}?mode=ro", uri=True)) as db:
+            segments = "SELECT id FROM segments WHERE collection = ?"
+            graphs = db.execute(segments, [str(self._collection.id)]).fetchall()
         self._client.delete_collection(name)
         for (graph,) in graphs:  # which Chroma leaves behind
             shutil.rmtree(self.path / graph, ignore_errors=True)
-        self._ids, self._names, self.dead, self.recreated = np.empty(0, np.int64), {}, 0, True
+        self._keep({})
+        self.recreated = True
         self._collection = self._made(name)
 
     def _is_disk_full(self) -> bool:
         """Whether the database could not be written once more; errors of Chroma's compaction don't say so."""
-        database = self.path / _DATABASE
         try:
-            with tempfile.TemporaryFile(dir=self.path) as probe:
-                os.posix_fallocate(probe.fileno(), 0, database.stat().st_size + 1_000_000)
+            with tempfile.TemporaryFile(dir=self.path) as probe, (self.path / _DATABASE).open("rb") as database:
+                shutil.copyfileobj(database, probe)
+                probe.write(bytes(1_000_000))
         except OSError as error:
             return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        except AttributeError:  # macOS has no posix_fallocate
-            return False
         return False
 
-    def _recreate(self, why: str) -> None:
+    def _recreate(self, why: BaseException) -> None:
         """Set the folder's files aside and begin with none."""
         from chromadb.api.shared_system_client import SharedSystemClient
 
-        if _FULL.search(why) or self._is_disk_full():
+        if self._is_disk_full():
             raise Unavailable(
                 f"The Chroma folder {self.path} can't be written: no space is left ({why}).",
                 hint="Make room there; it is kept as it is.",
-            )
+            ) from why
         logger.warning("The Chroma folder %s is unusable (%s); it is begun anew and refilled.", self.path, why)
         self.close()
         SharedSystemClient.clear_system_cache()  # which keeps one whose start failed
-        self._ids, self._names, self.dead, self.recreated = np.empty(0, np.int64), {}, 0, True
+        self._keep({})
+        self.recreated = True
         try:
             if self.path.exists():
                 graphs = [each for each in self.path.iterdir() if _GRAPH.fullmatch(each.name)]
@@ -426,7 +376,7 @@ class ChromaStore:
             ) from error
 
 
-def _name(number: int, payload: Mapping[str, object]) -> str:
+def _name(number: int, payload: Payload) -> str:
     return f"{payload['passage']}~{number}" if "passage" in payload else str(number)
 
 
@@ -434,7 +384,7 @@ def _numbers(names: Sequence[str]) -> Ids:
     return np.asarray([int(name.rpartition("~")[2]) for name in names], dtype=np.int64)
 
 
-def _storable(payload: Mapping[str, object]) -> dict[str, Any] | None:
+def _storable(payload: Payload) -> dict[str, Any] | None:
     """What Chroma takes as metadata: no empty lists, no nulls, and None rather than nothing at all. The text is its
     document."""
     return {key: value for key, value in payload.items() if key != "text" and value is not None and value != []} or None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import mmap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,13 +19,13 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Lock
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ..models import WINDOWS_PER_CHUNK, HalfVectors, Ids, Selection, Vector, Vectors
-from .base import best_first, checked_batch, checked_question, passes, widen
+from .base import Payload, VectorStore, checked_question, passes, widen
 
 ZERO_POINT: Final = 64  #: added to the question's int parts, so that they are unsigned
 
@@ -96,7 +96,6 @@ def _varint(value: int) -> bytes:
 
 
 Mask = npt.NDArray[np.bool_]
-A = TypeVar("A", Ids, Vectors)
 
 BLOCK_ROWS: Final = 8192  #: 9 ms to build a session, 0.06 ms to scan it
 _CACHED_ROWS: Final = 1024  #: worked on at once: as float32 they fit a processor's second cache
@@ -110,7 +109,6 @@ _FEW: Final = 2000
 DEAD_SHARE: Final = 0.25  #: of all rows, before they are packed anew
 _QUESTION_LEVELS: Final = 63  #: 7 bits: u8 × s8 pairs then fit 16 bits on CPUs that add them so (AVX2 without VNNI)
 _ROW_LEVELS: Final = 127
-_NOTHING: Final = np.empty(0, np.float32)
 
 
 class _Block:
@@ -189,27 +187,20 @@ def _levels(vector: Vector) -> tuple[Vector, np.float32]:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What one search sees. Writers make a new one; arrays that two states share only ever grow beyond `rows`."""
+    """What one search sees. Writers make a new one and leave the arrays of the old one as they are."""
 
     blocks: tuple[_Block, ...]
-    tail: Vectors  #: capacity for more rows than are in it
-    row_ids: Ids  #: by row, likewise
-    rows: int  #: in blocks and tail, dead ones included
-    alive: Mask  #: shape (rows,), never changed
+    tail: Vectors  #: rows that don't fill a block yet
+    row_ids: Ids  #: by row, dead ones included
+    alive: Mask  #: by row
     ids: Ids  #: living ones, ascending
     places: Ids  #: the row of each of `ids`
-    level: float  #: what 1 of the int8 form is worth at most, of the rows in blocks
-    folder: Path | None  #: where float16 rows are kept; None: in memory
-
-    @property
-    def tail_rows(self) -> int:
-        return self.rows - len(self.blocks) * BLOCK_ROWS
 
 
-class ExactStore:
+class ExactStore(VectorStore):
     """A `VectorStore` in memory that misses nothing. Searches may run while another thread writes: each sees the rows
     as they were when it began. Vectors are kept to float16 (cosines off by less than 0.001), in files that nobody else
-    sees where a folder for them is given.
+    sees where a folder for them is given; payloads aren't kept.
     """
 
     name = "exact"
@@ -223,38 +214,30 @@ class ExactStore:
 
     # -- the protocol ----------------------------------------------------------------------------------------------
 
-    def upsert(self, ids: Ids, vectors: Vectors, payloads: Sequence[Mapping[str, object]] | None = None) -> None:
-        """Store rows, replacing those of equal ids; of equal ids within the batch the last. Payloads aren't kept."""
-        ids, vectors = checked_batch(ids, vectors, self.dimension)
-        if not ids.size:
-            return
-        rows = vectors.astype(np.float16)
+    def _put(self, ids: Ids, vectors: Vectors, payloads: Sequence[Payload]) -> None:
         with self._writing:
-            self._state = self._tidied(_appended(_without(self._state, ids), ids, rows))
+            self._state = self._tidied(self._appended(_without(self._state, ids), ids, vectors.astype(np.float16)))
 
-    def delete(self, ids: Ids) -> None:
+    def _drop(self, ids: Ids) -> None:
         with self._writing:
-            self._state = self._tidied(_without(self._state, np.unique(np.asarray(ids, dtype=np.int64))))
+            self._state = self._tidied(_without(self._state, ids))
 
-    def search(self, vector: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
+    def _near(self, question: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
         state = self._state
-        question = checked_question(vector, self.dimension)
-        if limit < 1 or not state.ids.size:
-            return np.empty(0, np.int64), np.empty(0, np.float32)
-        candidates = self._candidates(state, question, max(RESCORED, limit), selection)
-        rows = self._rows(state, candidates)
-        # summed row by row: equal vectors get equal cosines wherever they lie, which a matrix product doesn't promise
-        cosines = np.einsum("ij,j->i", rows, question)
-        return best_first(state.row_ids[candidates], cosines, limit)
+        return self._compared(state, question, self._candidates(state, question, max(RESCORED, limit), selection))
 
     def cosines(self, vector: Vector, chunk_ids: Ids) -> tuple[Ids, Vector]:
         """Window ids and cosines of these chunks' windows, in no order."""
-        state, question = self._state, checked_question(vector, self.dimension)
-        places = _rows_of(state, chunk_ids)
-        return state.row_ids[places], np.einsum("ij,j->i", self._rows(state, places), question)
+        state = self._state
+        return self._compared(state, checked_question(vector, self.dimension), _rows_of(state, chunk_ids))
 
     def count(self) -> int:
         return int(self._state.ids.size)
+
+    def dead(self) -> int:
+        """Rows that were replaced or deleted and still take room."""
+        state = self._state
+        return int(state.row_ids.size - state.ids.size)
 
     def ids(self) -> Ids:
         return self._state.ids.copy()
@@ -268,19 +251,7 @@ class ExactStore:
         self.clear()
         self._second_thread.shutdown()
 
-    # -- figures ---------------------------------------------------------------------------------------------------
-
-    def dead(self) -> int:
-        """Rows that were replaced or deleted and still take room."""
-        state = self._state
-        return state.rows - int(state.ids.size)
-
-    # -- rows ------------------------------------------------------------------------------------------------------
-
-    def _empty(self) -> _State:
-        nothing = np.empty(0, np.int64)
-        tail = np.empty((0, self.dimension), np.float32)
-        return _State((), tail, nothing, 0, np.empty(0, np.bool_), nothing, nothing, 0.0, self._folder)
+    # -- searching -------------------------------------------------------------------------------------------------
 
     def _candidates(self, state: _State, question: Vector, wanted: int, selection: Selection) -> Ids:
         """Rows that pass, ascending: all of them where they are few, else those that the scan can't rule out."""
@@ -288,32 +259,28 @@ class ExactStore:
             return _rows_of(state, np.flatnonzero(selection.mask))
         allowed = state.alive
         if selection.mask is not None:
-            allowed = allowed & passes(selection, state.row_ids[: state.rows])
+            allowed = allowed & passes(selection, state.row_ids)
         passing = int(np.count_nonzero(allowed))
         if passing <= wanted:
             return np.flatnonzero(allowed)
         scores = self._scan(state, question)
-        if passing < state.rows:
+        if passing < allowed.size:
             scores[~allowed] = -np.inf
         # An error of the scan is a sum of many roundings, each spread evenly over one level: its standard deviation is
         # at most level / √12 for a question of length 1. Equal vectors get equal scores, so that ids decide among them.
-        slack = 2 * _SIGMAS * state.level / math.sqrt(12)
+        level = max((block.level for block in state.blocks), default=0.0)
+        slack = 2 * _SIGMAS * level / math.sqrt(12)
         return np.flatnonzero(scores >= _largest(scores, wanted) - slack)
 
     def _scan(self, state: _State, vector: Vector) -> Vector:
-        """Cosines of all rows, off by 0.0002 on average at 384 dimensions."""
-        # not by BLAS, which may share so little work among threads and wait for them longer than it takes
-        tail = partial(np.einsum, "ij,j->i", state.tail[: state.tail_rows], vector)
-        if not state.blocks:
-            return np.asarray(tail(), dtype=np.float32)
+        """Cosines of all rows, off by 0.0002 on average at 384 dimensions. Of many blocks another thread scans what it
+        gets to: none, where it is busy elsewhere."""
         question = _Question.of(vector)
-        scans = (partial(block.scan, question) for block in state.blocks)
-        behind, *scores = self._shared([tail, *scans])  # the tail, which takes longest, first
-        return np.concatenate([*scores, behind])
-
-    def _shared(self, scans: Sequence[Callable[[], Vector]]) -> list[Vector]:
-        """What each of them finds. Of many another thread takes what it gets to: none, where it is busy elsewhere."""
-        scores = [_NOTHING] * len(scans)
+        # Not by BLAS, which may share so little work among threads and wait for them longer than it takes. The tail,
+        # which takes longest, is first.
+        scans = [partial(np.einsum, "ij,j->i", state.tail, vector)]
+        scans += [partial(block.scan, question) for block in state.blocks]
+        scores: list[Vector] = [vector] * len(scans)
         numbers = iter(range(len(scans)))  # shared by both: under the interpreter's lock each is given out once
 
         def scan() -> None:
@@ -324,7 +291,11 @@ class ExactStore:
         scan()
         if others is not None and not others.cancel():
             others.result()
-        return scores
+        return np.concatenate([*scores[1:], scores[0]])
+
+    def _compared(self, state: _State, question: Vector, places: Ids) -> tuple[Ids, Vector]:
+        # summed row by row: equal vectors get equal cosines wherever they lie, which a matrix product doesn't promise
+        return state.row_ids[places], np.einsum("ij,j->i", self._rows(state, places), question)
 
     def _rows(self, state: _State, places: Ids) -> Vectors:
         """Rows as float32, shape (len(places), dimension), for ascending places."""
@@ -339,17 +310,40 @@ class ExactStore:
         out[bounds[-1] :] = state.tail[within[bounds[-1] :]]
         return out
 
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def _empty(self) -> _State:
+        nothing = np.empty(0, np.int64)
+        return _State((), np.empty((0, self.dimension), np.float32), nothing, nothing > 0, nothing, nothing)
+
+    def _appended(self, state: _State, ids: Ids, rows: HalfVectors) -> _State:
+        """The state with rows of new ids behind the others."""
+        blocks, tail, first = list(state.blocks), [state.tail], state.row_ids.size
+        filled = state.tail.shape[0]
+        while filled + rows.shape[0] >= BLOCK_ROWS:
+            taken, rows = rows[: BLOCK_ROWS - filled], rows[BLOCK_ROWS - filled :]
+            blocks.append(_Block(np.concatenate([*(part.astype(np.float16) for part in tail), taken]), self._folder))
+            tail, filled = [], 0
+        order = np.argsort(ids)
+        at = np.searchsorted(state.ids, ids[order])
+        return _State(
+            tuple(blocks),
+            np.concatenate([*tail, rows.astype(np.float32)]),
+            np.concatenate([state.row_ids, ids]),
+            np.concatenate([state.alive, np.ones(ids.size, np.bool_)]),
+            np.insert(state.ids, at, ids[order]),
+            np.insert(state.places, at, first + order),
+        )
+
     def _tidied(self, state: _State) -> _State:
         """The same rows without the dead, once these are too many."""
-        dead = state.rows - state.ids.size
-        if dead <= max(BLOCK_ROWS // 8, DEAD_SHARE * state.rows):
+        if state.row_ids.size - state.ids.size <= max(BLOCK_ROWS // 8, DEAD_SHARE * state.row_ids.size):
             return state
-        order = np.argsort(state.places)
-        living_ids, living_places = state.ids[order], state.places[order]
+        places = np.sort(state.places)
         packed = self._empty()
-        for start in range(0, living_ids.size, BLOCK_ROWS):
-            span = slice(start, start + BLOCK_ROWS)
-            packed = _appended(packed, living_ids[span], self._rows(state, living_places[span]).astype(np.float16))
+        for start in range(0, places.size, BLOCK_ROWS):
+            span = places[start : start + BLOCK_ROWS]
+            packed = self._appended(packed, state.row_ids[span], self._rows(state, span).astype(np.float16))
         return packed
 
 
@@ -375,58 +369,10 @@ def _rows_of(state: _State, chunks: Ids) -> Ids:
 
 def _without(state: _State, ids: Ids) -> _State:
     """The state with these (unique, ascending) ids dead."""
-    if not state.ids.size or not ids.size:
-        return state
-    where = np.minimum(np.searchsorted(state.ids, ids), state.ids.size - 1)
-    where = where[state.ids[where] == ids]
+    where, behind = np.searchsorted(state.ids, ids, "left"), np.searchsorted(state.ids, ids, "right")
+    where = where[behind > where]
     if not where.size:
         return state
     alive = state.alive.copy()
     alive[state.places[where]] = False
     return replace(state, alive=alive, ids=np.delete(state.ids, where), places=np.delete(state.places, where))
-
-
-def _appended(state: _State, ids: Ids, rows: HalfVectors) -> _State:
-    """The state with rows of new ids behind the others."""
-    places = np.arange(state.rows, state.rows + ids.size)
-    order = np.argsort(ids)
-    at = np.searchsorted(state.ids, ids[order])
-    row_ids = _grown(state.row_ids, state.rows, ids)
-    blocks, tail = list(state.blocks), state.tail
-    filled = state.tail_rows
-    while rows.shape[0]:
-        space = BLOCK_ROWS - filled
-        taken, rows = (rows, rows[:0]) if rows.shape[0] <= space else (rows[:space], rows[space:])
-        if taken.shape[0] == BLOCK_ROWS:
-            # A view would keep all rows of the batch.
-            blocks.append(_Block(taken if taken.base is None else taken.copy(), state.folder))
-            continue
-        tail = _grown(tail, filled, taken.astype(np.float32))
-        filled += taken.shape[0]
-        if filled == BLOCK_ROWS:
-            blocks.append(_Block(tail[:filled].astype(np.float16), state.folder))
-            tail, filled = tail[:0].copy(), 0
-    return _State(
-        tuple(blocks),
-        tail,
-        row_ids,
-        state.rows + ids.size,
-        np.concatenate([state.alive, np.ones(ids.size, np.bool_)]),
-        np.insert(state.ids, at, ids[order]),
-        np.insert(state.places, at, places[order]),
-        max([state.level, *(block.level for block in blocks[len(state.blocks) :])]),
-        state.folder,
-    )
-
-
-def _grown(array: A, used: int, more: A) -> A:
-    """An array whose first `used` rows are kept and followed by `more`: the same one where it has room, else twice
-    as large. Older states look only at the rows before `used`.
-    """
-    needed = used + more.shape[0]
-    if needed > array.shape[0]:
-        larger = np.empty((max(needed, 2 * array.shape[0], 64), *array.shape[1:]), array.dtype)
-        larger[:used] = array[:used]
-        array = larger
-    array[used:needed] = more
-    return array

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..errors import SetupError, Unavailable
+from ..errors import SetupError
 from ..models import WINDOWS_PER_CHUNK, Ids, Selection, Vector, Vectors
 from ..storage.database import Session
 from ..storage.postgres.database import Database, PostgresSession
 from ..storage.postgres.keyword_index import by_chunk
-from .base import best_first, checked_batch, checked_question, passes
+from .base import Hnsw, Payload, VectorStore
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -46,7 +46,7 @@ _ALL: Final = f"""WITH passing AS MATERIALIZED (SELECT id, vector FROM {{table}}
     {_SEARCH} passing ORDER BY distance, id LIMIT %(limit)s"""
 
 
-class PgVectorStore:
+class PgVectorStore(VectorStore):
     """A `VectorStore` in a table that is made where there is none.
 
     `model` is the fingerprint of the model whose vectors these are. Vectors are kept as `halfvec`: cosines are off by
@@ -55,86 +55,58 @@ class PgVectorStore:
 
     name = "pgvector"
 
-    def __init__(
-        self,
-        database: Database,
-        model: str,
-        dimension: int,
-        *,
-        M: int = 16,  # noqa: N803 - pgvector's and the setting's name
-        construction_ef: int = 200,
-        search_ef: int = 100,
-    ) -> None:
+    def __init__(self, database: Database, model: str, dimension: int, hnsw: Hnsw = Hnsw()) -> None:
         self.dimension = dimension
-        self._database = database.join()
-        self._closed = False
-        self._m, self._construction_ef, self._search_ef = M, max(construction_ef, 2 * M), search_ef
+        self._database, self._hnsw = database, hnsw
         self._count, self._counted_until = 0, float("-inf")
         self.table = f"vectors_{hashlib.sha256(model.encode()).hexdigest()[:12]}"
-        try:
-            with database.write() as session:
-                session.rows("SELECT pg_advisory_xact_lock(?)", database.lock_key(f"vectors/{model}"))
-                _check_version(session)
-                if session.rows("SELECT to_regclass(?)", self.table) == [(None,)]:
-                    self._create(session)
-                session.rows("INSERT INTO vector_tables VALUES (?, ?) ON CONFLICT DO NOTHING", model, self.table)
-        except BaseException:
-            self.close()
-            raise
+        with database.write() as session:
+            session.rows("SELECT pg_advisory_xact_lock(?)", database.lock_key(f"vectors/{model}"))
+            _check_version(session)
+            if session.rows("SELECT to_regclass(?)", self.table) == [(None,)]:
+                self._create(session)
+            session.rows("INSERT INTO vector_tables VALUES (?, ?) ON CONFLICT DO NOTHING", model, self.table)
 
     # -- the protocol ----------------------------------------------------------------------------------------------
 
-    def upsert(self, ids: Ids, vectors: Vectors, payloads: Sequence[Mapping[str, object]] | None = None) -> None:
-        """Store rows, replacing those of equal ids, in one transaction. Payloads aren't kept: filters go by chunk."""
+    def _put(self, ids: Ids, vectors: Vectors, payloads: Sequence[Payload]) -> None:
         from pgvector import HalfVector
 
-        numbers, checked = checked_batch(ids, vectors, self.dimension)
-        if not numbers.size:
-            return
         statement = f"""INSERT INTO {self.table} (id, vector) VALUES (?::int8, ?::halfvec)
             ON CONFLICT (id) DO UPDATE SET vector = excluded.vector"""
         with self._writing() as session:
-            session.many(
-                statement, [(number, HalfVector(row)) for number, row in zip(numbers.tolist(), checked, strict=True)]
-            )
+            rows = zip(ids.tolist(), map(HalfVector, vectors), strict=True)
+            session.many(statement, rows)
 
-    def delete(self, ids: Ids) -> None:
-        doomed = np.unique(np.asarray(ids, dtype=np.int64)).tolist()
+    def _drop(self, ids: Ids) -> None:
         with self._writing() as session:
-            session.rows(f"DELETE FROM {self.table} WHERE id AMONG ?", doomed)
+            session.rows(f"DELETE FROM {self.table} WHERE id AMONG ?", ids.tolist())
 
-    def search(self, vector: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
+    def _near(self, question: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
         from pgvector import HalfVector
 
-        question = checked_question(vector, self.dimension)
-        mask = selection.mask
-        if limit < 1 or (mask is not None and not mask.any()):
-            return np.empty(0, np.int64), np.empty(0, np.float32)
         given: dict[str, object] = {"question": HalfVector(question), "limit": limit}
-        with self._reading() as session:
-            if mask is not None and np.count_nonzero(mask) <= ONE_BY_ONE:
-                given["chunks"] = np.flatnonzero(mask).tolist()
+        with self._database.read() as session:
+            if selection.mask is not None and np.count_nonzero(selection.mask) <= ONE_BY_ONE:
+                given["chunks"] = np.flatnonzero(selection.mask).tolist()
                 rows = session.connection.execute(_ONE_BY_ONE.format(table=self.table).encode(), given).fetchall()
             else:
                 condition, chosen = by_chunk(selection, _CHUNK)
-                rows = self._near(session.connection, condition, {**given, **chosen}, limit)
-        ids = np.array([row[0] for row in rows], dtype=np.int64)
+                rows = self._by_graph(session.connection, condition, {**given, **chosen}, limit)
         # a row of zeros has no direction, and so no distance
         distances = np.nan_to_num(np.array([row[1] for row in rows], dtype=np.float64), nan=1.0)
-        keep = passes(selection, ids)
-        return best_first(ids[keep], np.round(1 - distances[keep], _TIE).astype(np.float32), limit)
+        return np.array([row[0] for row in rows], dtype=np.int64), np.round(1 - distances, _TIE).astype(np.float32)
 
     def count(self) -> int:
         """Rows stored; what other servers wrote is noticed after five seconds."""
-        self._check_open()
         if time.monotonic() > self._counted_until:
-            with self._reading() as session:
+            with self._database.read() as session:
                 self._count = self._count_in(session.connection)
             self._counted_until = time.monotonic() + (_COUNT_CACHED_S if self._count else 0)
         return self._count
 
     def ids(self) -> Ids:
-        with self._reading() as session:
+        with self._database.read() as session:
             rows = session.rows(f"SELECT id FROM {self.table} ORDER BY id")
         return np.array([row[0] for row in rows], dtype=np.int64)
 
@@ -145,19 +117,17 @@ class PgVectorStore:
 
     def close(self) -> None:
         """Let go of the database."""
-        if not self._closed:
-            self._closed = True
-            self._database.close()
+        self._database.close()
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _near(
+    def _by_graph(
         self, connection: Connection[Any], condition: str, given: Mapping[str, object], limit: int
     ) -> list[tuple[Any, ...]]:
         connection.execute(
             """SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'strict_order', true),
                       set_config('hnsw.max_scan_tuples', %s, true)""",
-            (str(min(MOST_CONSIDERED, max(self._search_ef, limit))), str(MOST_MET)),
+            (str(min(MOST_CONSIDERED, max(self._hnsw.search_ef, limit))), str(MOST_MET)),
         )
         near, every = (text.format(table=self.table, condition=condition).encode() for text in (_NEAR, _ALL))
         rows: list[tuple[Any, ...]] = connection.execute(near, given).fetchall()
@@ -173,7 +143,7 @@ class PgVectorStore:
             f"CREATE TABLE {self.table} (id bigint PRIMARY KEY, vector halfvec({self.dimension}) NOT NULL)",
             f"ALTER TABLE {self.table} ALTER COLUMN vector SET STORAGE PLAIN",
             f"""CREATE INDEX {self.table}_near ON {self.table} USING hnsw (vector halfvec_cosine_ops)
-                WITH (m = {self._m}, ef_construction = {self._construction_ef})""",
+                WITH (m = {self._hnsw.M}, ef_construction = {max(self._hnsw.construction_ef, 2 * self._hnsw.M)})""",
         ):
             session.rows(statement)
 
@@ -181,18 +151,9 @@ class PgVectorStore:
         row = connection.execute(f"SELECT count(*) FROM {self.table}".encode()).fetchone()
         return 0 if row is None else int(row[0])
 
-    def _reading(self) -> AbstractContextManager[PostgresSession]:
-        self._check_open()
-        return self._database.read()
-
     def _writing(self) -> AbstractContextManager[PostgresSession]:
-        self._check_open()
         self._counted_until = float("-inf")
         return self._database.write()
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise Unavailable("The pgvector store is closed.", hint="Open the library again.")
 
 
 def _check_version(session: Session) -> None:

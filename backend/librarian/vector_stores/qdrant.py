@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import RLock
 from typing import Any, Final, Literal
@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import Unavailable, missing_extra
 from ..files.owned_folder import Kind, claim
 from ..models import WINDOWS_PER_CHUNK, Ids, Selection, Vector, Vectors
-from .base import FILTERED, best_first, checked_batch, checked_question, passes
+from .base import FILTERED, Hnsw, Payload, VectorStore
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ FOLDER: Final = Kind(
 )
 
 
-class QdrantStore:
+class QdrantStore(VectorStore):
     """A `VectorStore` in a collection that is made where there is none.
 
     Args:
@@ -61,9 +61,7 @@ class QdrantStore:
         collection: str,
         dimension: int,
         *,
-        M: int = 16,  # noqa: N803 - Qdrant's and the setting's name
-        construction_ef: int = 200,
-        search_ef: int = 100,
+        hnsw: Hnsw = Hnsw(),
         quantization: Quantization = "none",
         api_key: str | None = None,
     ) -> None:
@@ -74,27 +72,24 @@ class QdrantStore:
         self.collection = collection
         self.dimension = dimension
         self._models: Any = qdrant_client.models
-        self._m, self._construction_ef, self._search_ef = M, construction_ef, search_ef
-        self._quantization = quantization
+        self._hnsw, self._quantization = hnsw, quantization
         local = isinstance(place, Path) or place == IN_MEMORY
         # local mode is plain Python over shared arrays; a server needs no lock
         self._lock: contextlib.AbstractContextManager[Any] = RLock() if local else contextlib.nullcontext()
         self._local = local
         self._place = place
+        where: dict[str, Any] = {"url": place, "api_key": api_key, "timeout": _TIMEOUT_S, "check_compatibility": False}
+        if isinstance(place, Path):
+            where = {"path": str(place)}
+            try:
+                claim(place, FOLDER)
+            except OSError as error:
+                raise Unavailable(f"The Qdrant folder {place} can't be made: {error}.") from error
+        elif local:
+            where = {"location": place}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on http with a key, and on versions that differ a little: both are meant
-            if isinstance(place, Path):
-                try:
-                    claim(place, FOLDER)
-                except OSError as error:
-                    raise Unavailable(f"The Qdrant folder {place} can't be made: {error}.") from error
-                self._client: Any = qdrant_client.QdrantClient(path=str(place))
-            elif local:
-                self._client = qdrant_client.QdrantClient(place)
-            else:
-                self._client = qdrant_client.QdrantClient(
-                    url=place, api_key=api_key, timeout=_TIMEOUT_S, check_compatibility=False
-                )
+            self._client: Any = qdrant_client.QdrantClient(**where)
         try:
             with self._asked():
                 self._ensure()
@@ -104,35 +99,23 @@ class QdrantStore:
 
     # -- the protocol ----------------------------------------------------------------------------------------------
 
-    def upsert(self, ids: Ids, vectors: Vectors, payloads: Sequence[Mapping[str, object]] | None = None) -> None:
-        """Store rows with their payloads, replacing those of equal ids; of equal ids within the batch the last."""
-        of = dict(zip(np.asarray(ids).tolist(), payloads or ({} for _ in ids), strict=True))
-        ids, vectors = checked_batch(ids, vectors, self.dimension)
-        if not ids.size:
-            return
+    def _put(self, ids: Ids, vectors: Vectors, payloads: Sequence[Payload]) -> None:
         filtered = [
-            {"chunk": number // WINDOWS_PER_CHUNK} | {name: of[number][name] for name in FILTERED if name in of[number]}
-            for number in ids.tolist()
+            {"chunk": number // WINDOWS_PER_CHUNK} | {name: given[name] for name in FILTERED if name in given}
+            for number, given in zip(ids.tolist(), payloads, strict=True)
         ]
         with self._asked():
             self._client.upload_collection(
                 self.collection, vectors=vectors, payload=filtered, ids=ids.tolist(), batch_size=_BATCH, wait=True
             )
 
-    def delete(self, ids: Ids) -> None:
-        doomed = np.unique(np.asarray(ids, dtype=np.int64)).tolist()
+    def _drop(self, ids: Ids) -> None:
         with self._asked():
-            self._client.delete(self.collection, self._models.PointIdsList(points=doomed), wait=True)
+            self._client.delete(self.collection, self._models.PointIdsList(points=ids.tolist()), wait=True)
 
-    def search(self, vector: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
-        """Window ids and cosines, best first, ties by id, of windows whose chunk passes.
-
-        A selection that values alone make is sent as values, which the server has indexes for; any other by chunk.
-        """
-        question = checked_question(vector, self.dimension)
-        if limit < 1 or (selection.mask is not None and not selection.mask.any()):
-            return np.empty(0, np.int64), np.empty(0, np.float32)
-        params = None if self._local else self._models.SearchParams(hnsw_ef=max(self._search_ef, limit))
+    def _near(self, question: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
+        """A selection that values alone make is sent as values, which have indexes; any other by chunk."""
+        params = None if self._local else self._models.SearchParams(hnsw_ef=max(self._hnsw.search_ef, limit))
         with self._asked():
             points = self._client.query_points(
                 self.collection,
@@ -143,9 +126,7 @@ class QdrantStore:
                 with_payload=False,
             ).points
         ids = np.array([point.id for point in points], dtype=np.int64)
-        cosines = np.round(np.array([point.score for point in points], dtype=np.float32), _TIE)
-        keep = passes(selection, ids)
-        return best_first(ids[keep], np.asarray(cosines[keep], dtype=np.float32), limit)
+        return ids, np.array([round(point.score, _TIE) for point in points], dtype=np.float32)
 
     def count(self) -> int:
         with self._asked():
@@ -187,44 +168,36 @@ class QdrantStore:
             self._client.delete_collection(self.collection)
         quantization = {
             "none": None,
-            "scalar": models.ScalarQuantization(
-                scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
-            ),
-            "binary": models.BinaryQuantization(binary=models.BinaryQuantizationConfig(always_ram=True)),
+            "scalar": models.ScalarQuantization(scalar={"type": "int8", "always_ram": True}),
+            "binary": models.BinaryQuantization(binary={"always_ram": True}),
         }[self._quantization]
         self._client.create_collection(
             self.collection,
             vectors_config=models.VectorParams(
                 size=self.dimension, distance=models.Distance.COSINE, on_disk=self._quantization != "none"
             ),
-            hnsw_config=models.HnswConfigDiff(m=self._m, ef_construct=self._construction_ef),
+            hnsw_config=models.HnswConfigDiff(m=self._hnsw.M, ef_construct=self._hnsw.construction_ef),
             quantization_config=quantization,
         )
         if self._local:  # has no indexes, and says so in warnings
             return
-        for name in FILTERED[:-1]:
-            self._client.create_payload_index(self.collection, name, models.PayloadSchemaType.KEYWORD, wait=True)
-        for name in ("chunk", "modified"):
-            self._client.create_payload_index(self.collection, name, models.PayloadSchemaType.INTEGER, wait=True)
+        for name in (*FILTERED, "chunk"):
+            kind = "integer" if name in ("chunk", "modified") else "keyword"
+            self._client.create_payload_index(self.collection, name, kind, wait=True)
 
     def _filter(self, selection: Selection) -> Any:
-        models, mask = self._models, selection.mask
-        if mask is None:
+        models = self._models
+        if selection.mask is None:
             return None
+        allowed: dict[str, list[Any]] = {"chunk": np.flatnonzero(selection.mask).tolist()}
+        ranges = []
         if selection.complete and selection.allowed:
-            must = [
-                models.FieldCondition(key=name, match=models.MatchAny(any=list(values)))
-                for name, values in selection.allowed.items()
-            ]
+            allowed = {name: list(values) for name, values in selection.allowed.items()}
             if selection.modified is not None:
                 low, high = selection.modified
-                must.append(models.FieldCondition(key="modified", range=models.Range(gte=low, lte=high)))
-            return models.Filter(must=must)
-        inside, outside = np.flatnonzero(mask), np.flatnonzero(~mask)
-        if inside.size <= outside.size:
-            return models.Filter(must=[_among(models, inside)])
-        within = models.FieldCondition(key="chunk", range=models.Range(lt=int(mask.size)))
-        return models.Filter(must=[within], must_not=[_among(models, outside)] if outside.size else None)
+                ranges.append(models.FieldCondition(key="modified", range=models.Range(gte=low, lte=high)))
+        any_of = [models.FieldCondition(key=key, match=models.MatchAny(any=each)) for key, each in allowed.items()]
+        return models.Filter(must=any_of + ranges)
 
     @contextlib.contextmanager
     def _asked(self) -> Iterator[None]:
@@ -241,7 +214,3 @@ class QdrantStore:
                 f"The Qdrant {where} doesn't answer as it should: {str(error).strip() or type(error).__name__}.",
                 hint="Check that it runs and that storage.qdrant_url (QDRANT_URL) names it; keyword search goes on.",
             ) from error
-
-
-def _among(models: Any, chunks: Ids) -> Any:
-    return models.FieldCondition(key="chunk", match=models.MatchAny(any=chunks.tolist()))

@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TypeAlias
 
 import numpy as np
 
-from ..models import WINDOWS_PER_CHUNK, Chunk, Document, Ids, Vector, Vectors, passage_id
+from ..models import WINDOWS_PER_CHUNK, Chunk, Document, Ids, Vector, passage_id
 from ..storage.base import Catalog, EmbeddingCache
 from ..storage.columns import CODED
 from ..storage.rows import micros_or_no_date
-from .base import VectorStore
+from .base import Payload, VectorStore
 
 logger = logging.getLogger(__name__)
 
 _BULK = 5_000  #: vectors that are loaded into memory within a tenth of a second: nobody is told of it
 _BATCH = 2_000  #: vectors moved at once: 3 MB at 384 dimensions
-Payload: TypeAlias = Mapping[str, object]
 IN_MEMORY = "exact"  #: name of the store that is filled anew at each start
 
 
@@ -93,7 +91,7 @@ class VectorSync:
         with self._lock:
             expected = dict(self._catalog.windows(model))
             for store in self._stores_for(model):
-                missing, orphans = _differences(expected, store.ids())
+                missing, orphans = _differences(expected, store)
                 if missing.size:
                     found.append(f"The vector store {store.name} lacks {missing.size:,} vectors.")
                 if orphans.size:
@@ -119,13 +117,14 @@ class VectorSync:
         with self._lock:
             expected = dict(self._catalog.windows(model))
             for place, store in enumerate(self._stores_for(model)):
-                missing, orphans = _differences(expected, store.ids())
+                missing, orphans = _differences(expected, store)
                 if orphans.size:
                     store.delete(orphans)
                     done.append(
                         f"Deleted {orphans.size:,} vectors of deleted passages from the vector store {store.name}."
                     )
-                refilled = self._refill(model, store, expected, missing, answers=place == 0)
+                wanted = {number: expected[number] for number in missing.tolist()}
+                refilled = self._refill(model, store, wanted, answers=place == 0) if wanted else 0
                 lost = lost or refilled < missing.size
                 # A store in memory begins empty: filling it is no repair, and nobody's to worry about.
                 begins = store.name == IN_MEMORY and missing.size == len(expected)
@@ -148,39 +147,31 @@ class VectorSync:
         """Hashes of all windows embedded with a model."""
         return {digest for _, digest in self._catalog.windows(model)}
 
-    def _refill(
-        self, model: str, store: VectorStore, expected: Mapping[int, str], missing: Ids, *, answers: bool
-    ) -> int:
-        """Give a store what the archive has of `missing`; returns how many vectors that were. Where it is the one that
-        `answers`, `loading` says meanwhile how far it is."""
+    def _refill(self, model: str, store: VectorStore, wanted: Mapping[int, str], *, answers: bool) -> int:
+        """Give a store what the archive has of these windows, from one reading of all; returns how many vectors that
+        were. Where it is the one that `answers`, `loading` says meanwhile how far it is."""
         # The store in memory filters by chunk alone, and is waited for at every start: it needs no payloads.
         in_memory = store.name == IN_MEMORY
-        shown = answers and missing.size >= (_BULK if in_memory else 1)
+        shown = answers and len(wanted) >= (_BULK if in_memory else 1)
         where = "memory" if in_memory else f"the vector store {store.name}"
-        total, refilled = store.count() + int(missing.size), 0
-        wanted = {number: expected[number] for number in missing.tolist()}
-        try:
-            for numbers, vectors in self._archived(model, wanted) if wanted else ():
-                if shown:
-                    self.loading = (store.count(), total, where)
-                chunks = [] if in_memory else (numbers // WINDOWS_PER_CHUNK).tolist()
-                payloads = self._payloads(set(chunks))
-                store.upsert(numbers, vectors, [payloads[chunk] for chunk in chunks] or None)
-                refilled += numbers.size
-            return refilled
-        finally:
-            self.loading = None
-
-    def _archived(self, model: str, wanted: Mapping[int, str]) -> Iterator[tuple[Ids, Vectors]]:
-        """What the archive has of these windows, batch by batch, from one reading of all."""
+        total, refilled = store.count() + len(wanted), 0
         numbers_of: dict[str, list[int]] = {}  # equal texts are kept once
         for number, digest in wanted.items():
             numbers_of.setdefault(digest, []).append(number)
-        for hashes, rows in self._archive.scan(model, numbers_of.keys()):
-            numbers = [numbers_of[digest] for digest in hashes]
-            counts = [len(each) for each in numbers]
-            ids = np.fromiter(chain.from_iterable(numbers), dtype=np.int64, count=sum(counts))
-            yield ids, np.repeat(rows.astype(np.float32), counts, axis=0)
+        try:
+            for hashes, rows in self._archive.scan(model, numbers_of.keys()):
+                if shown:
+                    self.loading = (store.count(), total, where)
+                numbers = [numbers_of[digest] for digest in hashes]
+                ids = np.array(list(chain.from_iterable(numbers)), dtype=np.int64)
+                vectors = np.repeat(rows.astype(np.float32), list(map(len, numbers)), axis=0)
+                chunks = [] if in_memory else (ids // WINDOWS_PER_CHUNK).tolist()
+                payloads = self._payloads(set(chunks))
+                store.upsert(ids, vectors, [payloads[chunk] for chunk in chunks] or None)
+                refilled += ids.size
+            return refilled
+        finally:
+            self.loading = None
 
     def _payloads(self, chunk_ids: Iterable[int]) -> dict[int, Payload]:
         """What stores say of these chunks, of those that are there."""
@@ -208,8 +199,8 @@ def payload(document: Document, chunk: Chunk) -> Payload:
     }
 
 
-def _differences(expected: Mapping[int, str], held: Ids) -> tuple[Ids, Ids]:
-    """(ids that are missing, ids too many), both ascending."""
-    wanted = np.fromiter(expected, dtype=np.int64, count=len(expected))
+def _differences(expected: Mapping[int, str], store: VectorStore) -> tuple[Ids, Ids]:
+    """(ids that the store lacks, ids that it has too many), both ascending."""
+    wanted, held = np.fromiter(expected, dtype=np.int64, count=len(expected)), store.ids()
     # neither holds an id twice
     return np.setdiff1d(wanted, held, assume_unique=True), np.setdiff1d(held, wanted, assume_unique=True)

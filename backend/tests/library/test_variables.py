@@ -133,14 +133,14 @@ def test_the_breadth_of_a_graph_search_reaches_every_store_that_has_one(tmp_path
     settings = Settings.load(None, environ={**environ, "DOCS_ROOT_PATH": str(tmp_path / "docs")}, overrides=overrides)
     child = chroma_child(settings, FINGERPRINT, 384)
     assert isinstance(child, partial)
-    assert child.keywords["search_ef"] == 17
+    assert child.keywords["hnsw"].search_ef == 17
     held = storage(settings)
     try:
         (made,) = held.stores(FINGERPRINT)
         assert isinstance(made, PgVectorStore)
         seen: list[str] = []
         with made._database.read() as session:
-            made._near(session.connection, "true", {"question": HalfVector([0.5] * 384), "limit": 3}, 3)
+            made._by_graph(session.connection, "true", {"question": HalfVector([0.5] * 384), "limit": 3}, 3)
             seen += session.connection.execute("SELECT current_setting('hnsw.ef_search')").fetchone() or ()
         assert seen == ["17"]
     finally:

@@ -19,7 +19,7 @@ EVERYTHING = Selection(Filters(), None, 3)
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[ChildStore]:
-    made = ChildStore("chroma", partial(ChromaStore, tmp_path / "chroma", "windows", 4))
+    made = ChildStore("chroma", 4, partial(ChromaStore, tmp_path / "chroma", "windows", 4))
     yield made
     made.close()
 
@@ -39,7 +39,7 @@ def test_what_is_stored_is_found_after_the_child_has_ended(store: ChildStore) ->
 
 
 def test_a_store_that_can_not_be_opened_is_unavailable() -> None:
-    store = ChildStore("chroma", partial(ChromaStore, Path("/dev/null/nowhere"), "windows", 4))
+    store = ChildStore("chroma", 4, partial(ChromaStore, Path("/dev/null/nowhere"), "windows", 4))
     try:
         with pytest.raises(Unavailable, match="Chroma"):
             store.count()

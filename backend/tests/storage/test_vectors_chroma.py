@@ -3,8 +3,8 @@
 * Every distance gives cosines; filtered recall stays high at every selectivity, for foreign questions too.
 * A folder damaged in any of its files, or deleted under an open store, costs one clear error at most: then there is
   an empty store that says it must be refilled.
-* Dead entries are counted across restarts, and a rebuild removes them, keeps every row, finds the true neighbours and
-  shrinks the folder.
+* Dead entries are counted across restarts; once they are many, the collection is made anew, keeps every row and finds
+  the true neighbours: the folder stays bounded.
 * A collection built otherwise is never answered from; collections of other programs are left alone.
 """
 
@@ -13,6 +13,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import chromadb
@@ -21,8 +23,9 @@ import pytest
 from chromadb.api import ClientAPI
 
 from librarian.errors import Unavailable
+from librarian.indexing.chroma_worker import ChildStore
 from librarian.vector_stores import chroma
-from librarian.vector_stores.base import VectorStore
+from librarian.vector_stores.base import Hnsw, VectorStore
 from librarian.vector_stores.chroma import ChromaStore, Distance, collection_name
 from tests.contracts.vector_store_contract import EVERYTHING, VectorStoreContract, clustered, recall_at, selection_of
 from tests.storage.library import Library
@@ -114,13 +117,29 @@ def test_payloads_are_kept_for_other_programs(store: ChromaStore) -> None:
 # -- damage --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("what", ["chroma.sqlite3", "header.bin", "data_level0.bin", "length.bin"])
-def test_a_damaged_folder_is_set_aside_at_opening(folder: Path, what: str, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("what", ["header.bin", "data_level0.bin", "length.bin"])
+def test_a_damaged_graph_costs_a_child_at_most_and_is_set_aside(folder: Path, what: str) -> None:
     store = ChromaStore(folder, "windows", 16)
     fill(store)
     store.close()
     (damaged,) = folder.rglob(what)
     damaged.write_bytes(b"\x00garbage" * 20)
+    child = ChildStore("chroma", 16, partial(ChromaStore, folder, "windows", 16))
+    with suppress(Unavailable):
+        child.count()
+    assert child.count() == 0
+    rows = clustered(1200, 16)
+    child.upsert(np.arange(1200), rows)
+    assert child.search(rows[5], 1, EVERYTHING)[0].tolist() == [5]
+    child.close()
+    assert len(list(folder.glob("chroma.sqlite3.damaged-*"))) == 1
+
+
+def test_a_damaged_folder_is_set_aside_at_opening(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = ChromaStore(folder, "windows", 16)
+    fill(store)
+    store.close()
+    (folder / "chroma.sqlite3").write_bytes(b"\x00garbage" * 20)
     with caplog.at_level(logging.WARNING):
         store = ChromaStore(folder, "windows", 16)
     assert store.recreated
@@ -205,30 +224,37 @@ def test_replacing_in_place_leaves_nothing_dead(store: ChromaStore) -> None:
     fill(store)
     fill(store)
     assert store.dead == 0
-    assert not store.needs_rebuild
 
 
-def test_dead_entries_are_counted_across_restarts_and_rebuilt_away(folder: Path) -> None:
+def test_dead_entries_are_counted_across_restarts(folder: Path) -> None:
     store = ChromaStore(folder, "windows", 64)
     fill(store)
-    for turn in range(1, 4):
-        store.delete(np.arange((turn - 1) * 1200, turn * 1200))
-        rows = fill(store, first=turn * 1200)
+    store.delete(np.arange(300))
+    assert store.dead == 300
     store.close()
     store = ChromaStore(folder, "windows", 64)
-    assert (store.dead, store.count()) == (3600, 1200)
-    assert store.needs_rebuild
-    before, ids = size_of(folder), store.ids()
-    store.rebuild()
-    assert (store.dead, store.needs_rebuild) == (0, False)
-    assert size_of(folder) < 0.8 * before
-    assert store.ids().tolist() == ids.tolist()
-    # Compared with the truth, not with the graph before: that loses up to five in a hundred for its dead entries.
-    assert recall_at(store, ids, rows, rows[:50], 50, EVERYTHING) > 0.999
+    assert (store.dead, store.count()) == (300, 900)
+    store.delete(np.arange(300, 500))
+    assert (store.dead, store.count()) == (0, 700), "the collection was made anew"
+    store.close()
+
+
+def test_a_folder_whose_entries_are_replaced_again_and_again_is_bounded(folder: Path) -> None:
+    store = ChromaStore(folder, "windows", 64)
+    rows = fill(store)
+    before = size_of(folder)
+    for turn in range(1, 6):
+        for first in range(0, 1200, 300):  # as files that change one after another
+            store.delete(np.arange(first, first + 300) + (turn - 1) * 1200)
+            fill(store, 300, turn * 1200 + first)
+    assert size_of(folder) < 3 * before
+    store.delete(store.ids())
+    rows = fill(store)
+    assert recall_at(store, store.ids(), rows, rows[:50], 50, EVERYTHING) > 0.999
     store.close()
     again = ChromaStore(folder, "windows", 64)
     assert (again.dead, again.count(), again.recreated) == (0, 1200, False)
-    assert recall_at(again, ids, rows, rows[:50], 50, EVERYTHING) > 0.999
+    assert recall_at(again, again.ids(), rows, rows[:50], 50, EVERYTHING) > 0.999
     again.close()
 
 
@@ -265,8 +291,8 @@ def test_a_collection_that_was_built_otherwise_is_begun_anew(folder: Path) -> No
     store.close()
     fill(other := ChromaStore(folder, "other", 16), 30)
     other.close()
-    for dimension, further in ((16, {"M": 32}), (8, {"M": 32}), (8, {"search_ef": 300})):
-        changed = ChromaStore(folder, "windows", dimension, **further)
+    for dimension, further in ((16, Hnsw(M=32)), (8, Hnsw(M=32)), (8, Hnsw(search_ef=300))):
+        changed = ChromaStore(folder, "windows", dimension, hnsw=further)
         assert changed.recreated
         assert names(folder) == {"windows": 0, "other": 30}
         changed.close()
@@ -292,7 +318,7 @@ def test_the_model_that_answers_has_the_collection_of_the_name_that_is_set(folde
     for store in (before, after):
         store.close()
     ChromaStore(folder, "documents", 16, model="b").close()
-    assert names(folder) == {"documents": 40, "documents-a": 0}
+    assert names(folder) == {"documents": 40}
 
 
 def client_of(folder: Path) -> ClientAPI:
