@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
 from threading import RLock
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 
@@ -23,10 +24,9 @@ from .sqlite import SqliteDatabase, quarantined
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 KEEP_DAYS: Final = 30  #: how long vectors of vanished text wait for it to come back
-DEAD_SHARE: Final = 0.25  #: the largest part of all vectors' size that they may fill
+DEAD_SHARE: Final = 0.25  #: the largest part of all vectors that they may be
+_IN_USE: Final = 2**31 - 1  #: in place of the day since which a vector is known to be of vanished text
 _MODEL: Final = "(SELECT id FROM models WHERE fingerprint = ?)"
 
 
@@ -37,56 +37,32 @@ def _today() -> date:
 class EmbeddingCache:
     """An embedding cache in a database that has its tables. Any thread may call.
 
-    `renew` gives an empty database in place of a damaged one; `recreated` says that this happened.
+    Where the database is found damaged, `Damaged` is raised once, and it is begun anew.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        *,
-        today: Callable[[], date] = _today,
-        renew: Callable[[Damaged], Database] | None = None,
-    ) -> None:
-        self._database, self._renew = database.join(), renew
-        self._closed = False
-        self._renewing = RLock()
+    def __init__(self, database: Database, *, today: Callable[[], date] = _today) -> None:
+        self._database = database
         self._today = today
-        self.recreated = False
 
     def get(self, model: str, hashes: Sequence[str]) -> dict[str, Vector]:
-        """The vectors that are known of `hashes`, as unit-length float32; notes that they were used today."""
+        """The vectors that are known of `hashes`, as unit-length float32."""
         wanted = list(dict.fromkeys(hashes))
-        rows = self._do(
-            lambda session: session.rows(
-                f"SELECT hash, last_used, vector FROM vectors WHERE model = {_MODEL} AND hash AMONG ?", model, wanted
+        with self._session() as session:
+            rows = session.rows(
+                f"SELECT hash, vector FROM vectors WHERE model = {_MODEL} AND hash AMONG ?", model, wanted
             )
-        )
         if not rows:
             return {}
-        today = self._today().toordinal()
-        self._note(model, [digest for digest, used, _ in rows if used != today])
-        scaled = unit(_half_rows([row[2] for row in rows]).astype(np.float32))
-        vectors = dict(zip((row[0] for row in rows), scaled, strict=True))
+        vectors = dict(zip((row[0] for row in rows), unit(_half_rows(rows).astype(np.float32)), strict=True))
         return {digest: vectors[digest] for digest in wanted if digest in vectors}
 
     def scan(self, model: str, wanted: Container[str]) -> Iterator[tuple[list[str], HalfVectors]]:
-        """(hashes, float16 rows) batch by batch from one reading of all: faster where much of it is wanted.
-
-        Notes only the use of those that weren't used for a week: noting it of all rewrites the whole cache.
-        """
-        week_ago, database = self._today().toordinal() - 7, self._database
+        """(hashes, float16 rows) batch by batch from one reading of all: faster where much of it is wanted."""
         # `+` keeps SQLite from going by the index: it reads the file from front to back.
-        statement = f"SELECT hash, last_used, vector FROM vectors WHERE +model = {_MODEL}"
-        stale: list[str] = []
-        try:
-            with database.read() as session:
-                for rows in session.stream(statement, model):
-                    if found := [row for row in rows if row[0] in wanted]:
-                        stale += [row[0] for row in found if row[1] < week_ago]
-                        yield [row[0] for row in found], _half_rows([row[2] for row in found])
-        except Damaged as error:
-            self._replace(database, error)
-        self._note(model, stale)
+        with self._session() as session:
+            for rows in session.stream(f"SELECT hash, vector FROM vectors WHERE +model = {_MODEL}", model):
+                if found := [row for row in rows if row[0] in wanted]:
+                    yield [row[0] for row in found], _half_rows(found)
 
     def put(self, model: str, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors, replacing equal hashes, in one transaction. Raises `ValueError` on a NaN or another shape."""
@@ -96,9 +72,7 @@ class EmbeddingCache:
         if rows.ndim != 2 or not np.isfinite(rows).all():
             raise ValueError(f"A vector of model {model!r} holds a NaN or isn't one-dimensional; it wasn't kept.")
         packed = [row.tobytes() for row in rows.astype("<f2")]
-        today = self._today().toordinal()
-
-        def put(session: Session) -> None:
+        with self._session(write=True) as session:
             session.rows(
                 """INSERT INTO models (id, fingerprint, dimension)
                    SELECT coalesce(max(id), 0) + 1, CAST(? AS TEXT), CAST(? AS INTEGER) FROM models WHERE true
@@ -112,92 +86,60 @@ class EmbeddingCache:
                 """INSERT INTO vectors (model, hash, last_used, vector) VALUES (?, ?, ?, ?)
                    ON CONFLICT (model, hash)
                    DO UPDATE SET last_used = excluded.last_used, vector = excluded.vector""",
-                [(ident, digest, today, row) for digest, row in zip(vectors, packed, strict=True)],
+                [(ident, digest, _IN_USE, row) for digest, row in zip(vectors, packed, strict=True)],
             )
-
-        self._do(put, write=True)
 
     def prune(self, model: str, alive: set[str]) -> int:
-        """Drop vectors of `model` whose hash isn't in `alive`: those unused for 30 days, and the longest unused ones
-        beyond a quarter of the cache. Returns how many were dropped."""
+        """Drop vectors of `model` whose hash isn't in `alive`: those of which that is known for 30 days, and the
+        longest unused ones beyond a quarter of the cache. Returns how many were dropped."""
         today = self._today().toordinal()
-
-        def prune(session: Session) -> int:
-            used = dict(session.rows(f"SELECT hash, last_used FROM vectors WHERE model = {_MODEL}", model))
-            sizes = dict(
-                session.rows(
-                    """SELECT m.fingerprint, m.dimension * count(*) FROM vectors v JOIN models m ON m.id = v.model
-                       GROUP BY m.fingerprint, m.dimension"""
-                )
-            )
-            dead = sorted((day, digest) for digest, day in used.items() if digest not in alive)
-            if not dead:
-                return 0
-            dimension = sizes[model] // len(used)
-            living = sum(sizes.values()) - len(dead) * dimension
+        with self._session(write=True) as session:
+            since = dict(session.rows(f"SELECT hash, last_used FROM vectors WHERE model = {_MODEL}", model))
+            ((total,),) = session.rows("SELECT count(*) FROM vectors")
+            dead = sorted((min(day, today), digest) for digest, day in since.items() if digest not in alive)
             # dead ≤ share × (living + dead), solved for dead
-            allowed = int(living * DEAD_SHARE / (1 - DEAD_SHARE)) // dimension
+            allowed = int((total - len(dead)) * DEAD_SHARE / (1 - DEAD_SHARE))
             old = sum(day < today - KEEP_DAYS for day, _ in dead)
             doomed = [digest for _, digest in dead[: max(old, len(dead) - allowed)]]
             session.rows(f"DELETE FROM vectors WHERE model = {_MODEL} AND hash AMONG ?", model, doomed)
-            self._note_in(session, model, [digest for digest, day in used.items() if digest in alive and day < today])
+            for day, hashes in (
+                (today, [digest for _, digest in dead if since[digest] > today]),
+                (_IN_USE, [digest for digest in alive if since.get(digest, _IN_USE) != _IN_USE]),
+            ):
+                session.rows(
+                    f"UPDATE vectors SET last_used = ? WHERE model = {_MODEL} AND hash AMONG ?", day, model, hashes
+                )
             return len(doomed)
-
-        return self._do(prune, write=True)
 
     def count(self, model: str | None = None) -> int:
         """How many vectors are kept, of one model or of all."""
         where, given = ("", ()) if model is None else (f"WHERE model = {_MODEL}", (model,))
-        return int(self._do(lambda session: session.rows(f"SELECT count(*) FROM vectors {where}", *given))[0][0])
+        with self._session() as session:
+            return int(session.rows(f"SELECT count(*) FROM vectors {where}", *given)[0][0])
 
     def models(self) -> list[str]:
         """Fingerprints of the models that vectors are kept of."""
-        rows = self._do(
-            lambda session: session.rows(
-                """SELECT fingerprint FROM models m
-                   WHERE EXISTS (SELECT 1 FROM vectors v WHERE v.model = m.id) ORDER BY m.id"""
-            )
-        )
+        held = "SELECT 1 FROM vectors v WHERE v.model = m.id"
+        with self._session() as session:
+            rows = session.rows(f"SELECT fingerprint FROM models m WHERE EXISTS ({held}) ORDER BY m.id")
         return [row[0] for row in rows]
 
     def close(self) -> None:
         """Let go of the database."""
-        if not self._closed:
-            self._closed = True
-            self._database.close()
+        self._database.close()
 
-    # -- inside ----------------------------------------------------------------------------------------------------
-
-    def _note(self, model: str, hashes: list[str]) -> None:
-        """That these were used today."""
-        if hashes:
-            self._do(lambda session: self._note_in(session, model, hashes), write=True)
-
-    def _note_in(self, session: Session, model: str, hashes: list[str]) -> None:
-        session.rows(
-            f"UPDATE vectors SET last_used = ? WHERE model = {_MODEL} AND hash AMONG ?",
-            *(self._today().toordinal(), model, hashes),
-        )
-
-    def _do(self, work: Callable[[Session], T], *, write: bool = False) -> T:
-        """Do `work` in a transaction; where the database is found damaged, once more with an empty one."""
+    @contextmanager
+    def _session(self, *, write: bool = False) -> Iterator[Session]:
         database = self._database
         try:
             with database.write() if write else database.read() as session:
-                return work(session)
+                yield session
         except Damaged as error:
-            self._replace(database, error)
-        with self._database.write() if write else self._database.read() as session:
-            return work(session)
+            self._renew(database, error)
+            raise
 
-    def _replace(self, damaged: Database, error: Damaged) -> None:
-        """Begin anew in place of a damaged database, unless another thread has done so."""
-        if self._renew is None:
-            raise error
-        with self._renewing:
-            if self._database is damaged:
-                damaged.close()
-                self._database, self.recreated = self._renew(error), True
+    def _renew(self, damaged: Database, error: Damaged) -> None:
+        """Begin anew in place of a damaged database, where that can be done."""
 
 
 class SqliteEmbeddingCache(EmbeddingCache):
@@ -206,25 +148,33 @@ class SqliteEmbeddingCache(EmbeddingCache):
 
     def __init__(self, path: Path, *, today: Callable[[], date] = _today) -> None:
         self.path = path
+        self.recreated = False  #: whether a damaged file was replaced
+        self._renewing = RLock()
         try:
             try:
-                database, recreated = self._open(), False
+                database = self._open()
             except Damaged as error:
-                database, recreated = self._begun_anew(error), True
+                database = self._begun_anew(error)
         except (SetupError, OSError) as error:
             message = error.message if isinstance(error, SetupError) else f"The embedding cache {path}: {error}."
             raise Unavailable(message, hint="Check that its folder exists, is writable and has space left.") from error
-        super().__init__(database, today=today, renew=self._begun_anew)
-        self.recreated = recreated
+        super().__init__(database, today=today)
 
     def _open(self) -> Database:
         return SqliteDatabase(self.path, EMBEDDING_CACHE, CACHE_VERSION, "embedding cache")
 
     def _begun_anew(self, error: Damaged) -> Database:
+        self.recreated = True
         log.warning("%s; its vectors are computed again.", quarantined(self.path, error.message))
         return self._open()
 
+    def _renew(self, damaged: Database, error: Damaged) -> None:
+        with self._renewing:
+            if self._database is damaged:  # else another thread has done so
+                damaged.close()
+                self._database = self._begun_anew(error)
 
-def _half_rows(blobs: Sequence[bytes]) -> HalfVectors:
-    """Stored rows, shape (rows, dimension); of unit length but for their rounding."""
-    return np.frombuffer(b"".join(blobs), dtype="<f2").reshape(len(blobs), -1)
+
+def _half_rows(rows: Sequence[tuple[str, bytes]]) -> HalfVectors:
+    """The vectors of (hash, vector) rows, shape (rows, dimension); of unit length but for their rounding."""
+    return np.frombuffer(b"".join(row[1] for row in rows), dtype="<f2").reshape(len(rows), -1)
