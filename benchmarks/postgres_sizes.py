@@ -46,7 +46,7 @@ def main() -> None:
     )
     server = Server()
     try:
-        database = Database(server.url).join()
+        database = Database(server.url)
         catalog, lexical = Catalog(database), PostgresKeywordIndex(database)
         archive, store = EmbeddingCache(database), PgVectorStore(database, MODEL, DIMENSION)
         before = busy(server)
@@ -68,8 +68,8 @@ def main() -> None:
             if table + indexes >= 50 * chunks:
                 print(f"| {label} | {table / chunks:.0f} | {(table + indexes) / chunks:.0f} |")
         print(f"| all | | {total:.0f} |\n")
-        arrays = catalog.columns().arrays
-        memory = arrays.documents.nbytes + arrays.chunks.nbytes
+        columns = catalog.columns()
+        memory = columns.table.nbytes + columns.passages.nbytes
         print(f"columns in each server's memory: {memory / chunks:.1f} bytes a passage")
         for size in (1e6, 1e7, 1e8):
             told = f"{size * total / 1e9:,.0f} GB in PostgreSQL, {size * memory / chunks / 1e9:.2f} GB of columns"
