@@ -32,9 +32,6 @@ Ids: TypeAlias = "npt.NDArray[np.int64]"  #: shape (n,)
 
 WINDOWS_PER_CHUNK = 64  #: window id = chunk id × 64 + the window's ordinal within its chunk
 
-#: What a keyword index can say of a given chunk, for a ranker.
-FEATURES = ("bm25", "body", "title", "headings", "path", "identifiers")
-
 
 # -- what is read ------------------------------------------------------------------------------------------------
 

@@ -613,11 +613,11 @@ class HybridSearchEngine:
                     found.body = np.where(ids[place] == found.chunk_ids, scores[place], 0.0)
                 rows = np.isnan(found.bm25)
                 if found.keyword.more and rows.any():  # others may hold the words, too
-                    bm25 = self._lexical.features(query, found.chunk_ids[rows], ("bm25",))["bm25"]
+                    bm25 = self._lexical.scores(query, found.chunk_ids[rows])
                     found.bm25[rows] = np.where(bm25 > 0, bm25, np.nan)
             if names:
                 asked = replace(query, terms=(), phrases=(), identifiers=names)
-                holds = self._lexical.features(asked, found.chunk_ids, ("identifiers",))["identifiers"] > 0
+                holds = self._lexical.scores(asked, found.chunk_ids) > 0
                 found.holds_identifier, found.asks_identifier = holds, True
         except Exception as error:
             self._keyword_failed(context, error)

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..models import FEATURES, AnalyzedQuery, Document, Ids, KeywordEntry, Ranking, Selection, Vector
+from ..models import AnalyzedQuery, Document, Ids, KeywordEntry, Ranking, Selection, Vector
 from .catalog import Catalog
 from .columns import Columns
 from .embedding_cache import EmbeddingCache
@@ -50,11 +50,9 @@ class KeywordIndex(Protocol):
         doesn't score fields by themselves."""
         return np.empty(0, dtype=np.int64), np.empty(0)
 
-    def features(self, query: AnalyzedQuery, chunk_ids: Ids, names: Collection[str] = FEATURES) -> dict[str, Vector]:
-        """Scores of given chunks, for a ranker: each of `names` → array in the order of `chunk_ids`. `bm25` is what
-        `search` gives as `scores` (0–1 over what this query could reach; 0 where nothing matches);
-        `body`, `title`, `headings`, `path` are those fields' BM25 alone on the same scale; `identifiers` is the share
-        of the query's identifiers that the chunk holds verbatim (in body, title or headings), 0 without any."""
+    def scores(self, query: AnalyzedQuery, chunk_ids: Ids) -> Vector:
+        """What `search` gives as `scores`, of these chunks in their order, whatever the query demands of them; 0 where
+        nothing matches."""
 
     def admitted(self, query: AnalyzedQuery, chunk_ids: Ids) -> Ids:
         """Those of these chunks that hold all quoted phrases of the query and nothing that it excludes, by id."""

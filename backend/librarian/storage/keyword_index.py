@@ -12,7 +12,7 @@ import math
 import textwrap
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ import numpy as np
 import tantivy
 
 from ..errors import Damaged, Unavailable
-from ..models import FEATURES, AnalyzedQuery, Document, Ids, KeywordEntry, Kind, Ranking, Selection, Vector
+from ..models import AnalyzedQuery, Document, Ids, KeywordEntry, Kind, Ranking, Selection, Vector
 from .base import KeywordIndex, Scores
 from .keyword_schema import (
     FIELDS,
@@ -39,7 +39,6 @@ from .keyword_schema import (
     is_failure,
     joined,
     open_index,
-    remove_leftover,
     save_state,
 )
 
@@ -89,10 +88,8 @@ class TantivyIndex(KeywordIndex):
         self._lock = RLock()
         self._writer: Any = None
         self._closed = False
-        self._reached: tuple[Any, AnalyzedQuery, float] | None = None
-        self._frequency: tuple[Any, Callable[[str, str], int]] = (None, lambda field, term: 0)
         try:
-            self._searcher = self._newest()
+            self._renew()
         except BaseException as error:
             raise damaged(path, error) from error
         if identity != self._state.identity:
@@ -139,7 +136,7 @@ class TantivyIndex(KeywordIndex):
             writer.commit()
             state = replace(self._state, generation=generation)
             save_state(self._path, state)
-            self._searcher = self._newest()  # last: what follows a commit is soon done
+            self._renew()
             self._state = state
 
     def clear(self) -> None:
@@ -182,7 +179,6 @@ class TantivyIndex(KeywordIndex):
                 if isinstance(error, Unavailable) or not is_failure(error):
                     raise
                 self._writer = None
-                remove_leftover(self._path, error)
                 raise Unavailable(
                     f"The keyword index {self._path} can't be written: {str(error).rstrip('.')}.",
                     hint="Check free space and permissions, and that no other program writes there.",
@@ -223,31 +219,18 @@ class TantivyIndex(KeywordIndex):
             order = np.argsort(ids)
             return ids[order], raw[order] / self._reach(searcher, query)
 
-    def features(self, query: AnalyzedQuery, chunk_ids: Ids, names: Collection[str] = FEATURES) -> dict[str, Vector]:
-        """One search per name, over these chunks only, which takes longer than one over all does. Demands of the query
-        (phrases, exclusions) are left aside."""
+    def scores(self, query: AnalyzedQuery, chunk_ids: Ids) -> Vector:
+        """One search over these chunks only, which takes longer than one over all does."""
         with self._reading() as searcher:
             order = np.asarray(chunk_ids, dtype=np.int64)
-            among = self._build.among("chunk", order)
-            features = {}
-            for name in names:
-                found = features[name] = np.zeros(len(order), dtype=np.float32)
-                if name == "identifiers":
-                    wanted, scale = self._build.counted(query.identifiers, name), float(len(query.identifiers))
-                else:
-                    wanted = self._build.scored(query, FIELDS if name == "bm25" else (name,))
-                    scale = self._reach(searcher, query)
-                if wanted is None or not len(order):
-                    continue
-                numbers, own = _best(searcher, joined([(MUST, among), (MUST, wanted)]), len(order))
-                if len(numbers):
-                    sorting = np.argsort(numbers)
-                    numbers, own = numbers[sorting], own[sorting]
-                    at = np.minimum(np.searchsorted(numbers, order), len(numbers) - 1)
-                    np.copyto(found, own[at] / scale, where=numbers[at] == order, casting="same_kind")
-                if name == "bm25":
-                    np.minimum(found, np.float32(1.0), out=found)
-            return features
+            found = np.zeros(len(order), dtype=np.float32)
+            scored = self._build.scored(query, FIELDS)
+            if scored is not None and len(order):
+                among = self._build.among("chunk", order)
+                known = dict(zip(*_best(searcher, joined([(MUST, among), (MUST, scored)]), len(order)), strict=True))
+                found[:] = [known.get(number, 0.0) for number in order]
+                np.minimum(found / self._reach(searcher, query), np.float32(1.0), out=found, casting="same_kind")
+            return found
 
     def admitted(self, query: AnalyzedQuery, chunk_ids: Ids) -> Ids:
         with self._reading() as searcher:
@@ -264,12 +247,12 @@ class TantivyIndex(KeywordIndex):
 
     def frequencies(self, terms: Collection[str]) -> dict[str, int]:
         """How many bodies hold each, or else titles, headings or paths; a deleted one may count until a merge."""
-        with self._reading() as searcher:
-            held = self._frequency_of(searcher)
-            counts = (
-                (term, next(filter(None, (int(held(field, term)) for field in WORD_FIELDS)), 0)) for term in terms
-            )
-            return {term: count for term, count in counts if count}
+        with self._reading():
+            found = {}
+            for term in terms:
+                if count := next(filter(None, (self._frequency(field, term) for field in WORD_FIELDS)), 0):
+                    found[term] = int(count)
+            return found
 
     def terms(self, prefix: str, limit: int, *, identifiers: bool = False) -> list[str]:
         with self._reading() as searcher:
@@ -325,34 +308,24 @@ class TantivyIndex(KeywordIndex):
         return _best(searcher, joined([*clauses, *self._build.selected(selection)]), limit)
 
     def _reach(self, searcher: Any, query: AnalyzedQuery) -> float:
-        """The most that any text could score; remembered for the last query, which a search and its features ask of.
+        """The most that any text could score.
 
         As tf grows, a term's score approaches weight · idf · (k1 + 1) from below; so the sum of that over all terms, in
         each field where they occur, bounds every score. A term that occurs nowhere counts as one of the body.
         """
-        known = self._reached
-        if known is None or known[0] is not searcher or known[1] is not query:
-            held, body = self._frequency_of(searcher), self._build.weights["body"]
-            absent, parts, entries = self._build.shares(query), [], _entries(searcher)
-            for field, term, weight in self._build.weighted(query, self._build.weights):
-                if containing := held(field, term):
-                    absent.pop(term, None)
-                    parts.append(weight * idf(containing, entries))
-            parts += [body * share * idf(0, entries) for share in absent.values()]
-            known = self._reached = (searcher, query, (K1 + 1) * math.fsum(parts) or 1.0)
-        return known[2]
+        absent, parts, entries = self._build.shares(query), [], _entries(searcher)
+        for field, term, weight in self._build.weighted(query, self._build.weights):
+            if containing := self._frequency(field, term):
+                absent.pop(term, None)
+                parts.append(weight * idf(containing, entries))
+        parts += [self._build.weights["body"] * share * idf(0, entries) for share in absent.values()]
+        return (K1 + 1) * math.fsum(parts) or 1.0
 
-    def _frequency_of(self, searcher: Any) -> Callable[[str, str], int]:
-        """What gives a field's and a term's document frequency; remembered, since questions share most words."""
-        known, held = self._frequency
-        if known is not searcher:
-            held = functools.lru_cache(_REMEMBERED)(searcher.doc_freq)
-            self._frequency = (searcher, held)
-        return held
-
-    def _newest(self) -> Any:
+    def _renew(self) -> None:
+        """Search what was committed last. Document frequencies are remembered, since questions share most words."""
         self._index.reload()
-        return self._index.searcher()
+        searcher = self._index.searcher()
+        self._searcher, self._frequency = searcher, functools.lru_cache(_REMEMBERED)(searcher.doc_freq)
 
     @contextmanager
     def _reading(self) -> Iterator[Any]:

@@ -9,7 +9,7 @@ import json
 import logging
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,6 @@ FIELDS = PHRASED + UNPHRASED
 WORD_FIELDS = (*PHRASED, "path")
 VALUES = (*CODED, "tags")
 
-_LEFTOVER = re.compile(r'FileAlreadyExists\("([0-9a-f]{32}\.[\w.]+)"\)')
 #: Names of the files of an index: tantivy's and ours.
 _OWN = re.compile(
     r"meta\.json|\.managed\.json|\.tantivy-[\w-]+\.lock|\.tmp\w+|[0-9a-f]{32}\.[\w.]+"
@@ -97,18 +96,16 @@ def open_index(path: Path | None) -> tuple[Any, State]:
     else:
         try:
             claim(path, FOLDER)
-            made = (path / "meta.json").exists()
-            if not made:
-                index, state = tantivy.Index(SCHEMA, str(path)), State()
-                save_state(path, state)
+            if not (path / "meta.json").exists():
+                tantivy.Index(SCHEMA, str(path))
+                save_state(path, State())
         except (OSError, ValueError) as error:
             raise unwritable(path, str(error)) from error
-        if made:
-            state = _load_state(path)
-            try:
-                index = tantivy.Index.open(str(path))
-            except BaseException as error:
-                raise damaged(path, error) from error
+        state = _load_state(path)
+        try:
+            index = tantivy.Index.open(str(path))
+        except BaseException as error:
+            raise damaged(path, error) from error
     index.register_tokenizer(_ANALYSED, tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build())
     index.config_reader(reload_policy="manual")
     return index, state
@@ -126,14 +123,6 @@ def discard(path: Path) -> None:
     if path.exists():
         log.info("keyword index: deleting the files of %s", path)
         delete_files(path, FOLDER, _OWN)
-
-
-def remove_leftover(path: Path | None, error: BaseException) -> None:
-    """Delete the file that `error` says is there already: a killed writer's, which no commit names."""
-    found = _LEFTOVER.search(str(error))
-    if path is not None and found is not None:
-        log.info("keyword index: %s was left behind by a killed writer", found[1])
-        (path / found[1]).unlink(missing_ok=True)
 
 
 def unwritable(path: Path | None, what: str) -> SetupError:
@@ -243,14 +232,6 @@ class QueryBuilder:
             for field, term, weight in self.weighted(query, fields)
         ]
         return tantivy.Query.boolean_query(clauses) if clauses else None
-
-    def counted(self, terms: Sequence[str], field: str) -> Query | None:
-        """Scores 1 for each of the terms that the field holds; None without terms."""
-        if not terms:
-            return None
-        return tantivy.Query.boolean_query(
-            [(SHOULD, tantivy.Query.const_score_query(self._term(field, term, "freq"), 1.0)) for term in terms]
-        )
 
     def demanded(self, query: AnalyzedQuery) -> list[tuple[Any, Query]]:
         """Clauses of quoted phrases, which must occur, and of what is excluded, which must not; neither scores.

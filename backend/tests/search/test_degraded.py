@@ -28,7 +28,7 @@ def asked(library: Library, text: str, mode: Mode = "hybrid", **options: Any) ->
 
 
 @pytest.mark.parametrize("text", QUESTIONS)
-@pytest.mark.parametrize("method", ["features", "admitted", "frequencies", "terms"])
+@pytest.mark.parametrize("method", ["scores", "admitted", "frequencies", "terms"])
 @pytest.mark.parametrize("mode", ["keyword", "hybrid", "rerank"])
 def test_a_keyword_index_that_fails_at_a_later_look_up_degrades_the_answer(
     manual: Library, monkeypatch: pytest.MonkeyPatch, text: str, method: str, mode: Mode
@@ -37,7 +37,7 @@ def test_a_keyword_index_that_fails_at_a_later_look_up_degrades_the_answer(
     outcome = asked(manual, text, mode)
     assert outcome.hits
     used = method == "admitted" and "-till" in text and mode != "keyword"
-    used = used or (method == "features" and "_" in text)
+    used = used or (method == "scores" and "_" in text)
     assert any(reason.startswith("keyword: ") for reason in outcome.degraded) is used
 
 
@@ -54,7 +54,7 @@ def test_a_keyword_index_that_fails_at_scores_by_the_text_alone_degrades_the_ans
 def test_a_keyword_index_that_answers_nothing_leaves_the_answer_to_the_vectors(
     manual: Library, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
-    for method in ("search", "features", "admitted", "frequencies"):
+    for method in ("search", "scores", "admitted", "frequencies"):
         monkeypatch.setattr(manual.lexical, method, fails)
     outcome = asked(manual, text)
     assert outcome.hits

@@ -53,10 +53,10 @@ class Shared:
     """The parts of a server over one schema."""
 
     def __init__(self, url: str, schema: str, root: Path, *, go: threading.Event | None = None) -> None:
-        self.database = Database(url, schema=schema, wait_s=5).join()
+        self.database = Database(url, schema=schema, wait_s=5)
         self.embedder = HeldEmbedder(go)
         self.catalog = Catalog(self.database)
-        self.lexical = PostgresKeywordIndex(self.database, identity=self.catalog.identity)
+        self.lexical = PostgresKeywordIndex(self.database)
         self.archive = EmbeddingCache(self.database)
         self.made: dict[str, PgVectorStore] = {}
         self.listeners = Listeners()

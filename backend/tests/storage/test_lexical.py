@@ -16,7 +16,6 @@ from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -328,17 +327,20 @@ def test_a_commit_that_cannot_be_written_is_told_and_searches_go_on(tmp_path: Pa
 
 @settings(deadline=None, max_examples=25)
 @given(made=entries, terms=st.lists(words, max_size=3, unique=True), limit=st.integers(1, 20))
-def test_scores_by_the_text_alone_are_those_of_given_chunks(
+def test_scores_by_the_text_alone_are_those_of_an_index_of_texts(
     made: list[KeywordEntry], terms: list[str], limit: int
 ) -> None:
     index = made_of(made)
     query = asked(*terms)
     ids, scores = index.body_scores(query, EVERYTHING, limit)
     assert ids.tolist() == sorted(ids.tolist())
-    assert scores.tolist() == pytest.approx(index.features(query, ids, ("body",))["body"].tolist(), rel=1e-5)
-    every = index.features(query, np.arange(len(made)), ("body",))["body"]
-    assert len(ids) == min(limit, np.count_nonzero(every))
-    assert scores.min(initial=1e9) >= np.delete(every, ids).max(initial=0.0) - 1e-6
+    alone = made_of(made, FieldWeights(1, 0, 0, 0, 0))
+    ranking = alone.search(query, EVERYTHING, len(made))
+    every = {number: raw / reach_of(index, query) for number, raw in zip(ranking.ids, ranking.raw, strict=True)}
+    assert scores.tolist() == pytest.approx([every.pop(number) for number in ids.tolist()], rel=1e-5)
+    assert len(ids) == min(limit, len(ranking.ids))
+    assert scores.min(initial=1e9) >= max(every.values(), default=0.0) - 1e-6
+    alone.close()
     index.close()
 
 

@@ -68,16 +68,6 @@ def test_another_configuration_computes_the_index_again(tmp_path: Path) -> None:
     index.close()
 
 
-def test_made_for_another_catalog_it_is_emptied(tmp_path: Path) -> None:
-    for identity, count in (("one", 0), ("one", 1), ("two", 0)):
-        index = PostgresKeywordIndex(postgres.database(tmp_path), identity=identity)
-        assert index.count() == count
-        index.delete([1])
-        index.put([(1, 1, SOME, entry("apple"))])
-        index.commit(1)
-        index.close()
-
-
 def test_with_a_catalog_of_the_same_database_one_commit_shows_both(tmp_path: Path) -> None:
     database = postgres.database(tmp_path)
     catalog, index = Catalog(database), PostgresKeywordIndex(database)

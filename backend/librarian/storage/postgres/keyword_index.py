@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...errors import SetupError, Unavailable
-from ...models import FEATURES, AnalyzedQuery, Document, Ids, KeywordEntry, Ranking, Selection, Vector
+from ...errors import SetupError
+from ...models import AnalyzedQuery, Document, Ids, KeywordEntry, Ranking, Selection, Vector
 from ..base import KeywordIndex
 from ..keyword_schema import FieldWeights
 
@@ -58,7 +58,7 @@ _ADMITTED: Final = f"(numnode({_DEMANDED}) = 0 OR e.search @@ {_DEMANDED})"
 _MATCHING: Final = f"(e.search @@ {_LOOSE} OR e.names && %(names)s::text[])"
 _NAMED: Final = """(SELECT count(*) FROM unnest(%(names)s::text[]) AS asked (name) WHERE asked.name = ANY(e.names))
     / greatest(cardinality(%(names)s::text[]), 1)::double precision"""
-_RANK: Final = f"ts_rank(%({{weights}})s::real[], e.search, {_LOOSE}, 32)::double precision"
+_RANK: Final = f"ts_rank(%(weights)s::real[], e.search, {_LOOSE}, 32)::double precision"
 
 
 def use_language(connection: Connection[Any], text_search: str) -> None:
@@ -94,34 +94,31 @@ def use_language(connection: Connection[Any], text_search: str) -> None:
 
 
 class PostgresKeywordIndex(KeywordIndex):
-    """A `KeywordIndex` in the table `entries`.
+    """A `KeywordIndex` in the table `entries`, beside its catalog's.
 
-    `identity` names the catalog that this belongs to: an index made for another one is emptied when opened. `note` is
-    given with every ranking, since it ranks otherwise than the keyword index on one machine does.
+    `note` is given with every ranking, since it ranks otherwise than the keyword index on one machine does.
     """
 
-    def __init__(self, database: Database, *, identity: str = "", note: str = "") -> None:
+    def __init__(self, database: Database, *, note: str = "") -> None:
         self._note = note
-        self._database = database.join()
+        self._database = database
         self._language = database.text_search
         self._weights = {name: float(getattr(FieldWeights(), name)) for name in _LABELS}
         self._lock = RLock()
         #: statements with their rows, for the next commit
         self._pending: list[tuple[str, Sequence[Sequence[object]]]] = []
-        self._closed = False
-        held = self._meta("lexical_identity")
-        if identity and identity != held:
-            if held:
-                self.clear()
-            with database.write() as session:
-                _set_meta(session.connection, "lexical_identity", identity)
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def put(self, items: Iterable[tuple[int, int, Document, KeywordEntry]]) -> None:
         rows = [
-            (chunk_id, doc_id, *map(_plain, (entry.title, entry.headings, entry.path, entry.body)), _names(entry))
-            for chunk_id, doc_id, _, entry in items
+            (
+                chunk_id,
+                doc_id,
+                *map(_plain, (each.title, each.headings, each.path, each.body)),
+                _plain(each.identifiers).split(),
+            )
+            for chunk_id, doc_id, _, each in items
         ]
         statement = "INSERT INTO entries (chunk_id, doc_id, title, headings, path, body, names) VALUES"
         self._add(f"{statement} (%s, %s, %s, %s, %s, %s, %s)", rows)
@@ -133,7 +130,7 @@ class PostgresKeywordIndex(KeywordIndex):
         self._add("DELETE FROM entries WHERE chunk_id = ANY(%s)", [([int(number) for number in chunk_ids],)])
 
     def _add(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
-        self._check_open()
+        self._database.require_open()
         with self._lock:
             self._pending.append((statement, rows))
 
@@ -143,7 +140,6 @@ class PostgresKeywordIndex(KeywordIndex):
         Within a transaction of the catalog, with all that it holds, at its end. Raises `Unavailable` where it can't be
         written; searches go on with what was committed before.
         """
-        self._check_open()
         with self._lock:
             pending, self._pending = self._pending, []
             with self._database.write() as session:
@@ -162,9 +158,7 @@ class PostgresKeywordIndex(KeywordIndex):
 
     def close(self) -> None:
         """Let go of the database; what isn't committed is lost."""
-        if not self._closed:
-            self._closed = True
-            self._database.close()
+        self._database.close()
 
     # -- searching -------------------------------------------------------------------------------------------------
 
@@ -173,7 +167,6 @@ class PostgresKeywordIndex(KeywordIndex):
         started = time.perf_counter()
         terms = _terms(query)
         if limit < 1 or not (terms or query.identifiers) or (selection.mask is not None and not selection.count):
-            self._check_open()
             return Ranking("keyword", (), (), ())
         passing, chosen = by_chunk(selection, "e.chunk_id")
         statement = f"""SELECT e.chunk_id, {_score(query)} AS score FROM entries e
@@ -183,24 +176,15 @@ class PostgresKeywordIndex(KeywordIndex):
         ids, scores = tuple(int(row[0]) for row in rows), tuple(float(row[1]) for row in rows)
         return Ranking("keyword", ids, scores, scores, reason=self._note, ms=(time.perf_counter() - started) * 1000)
 
-    def features(self, query: AnalyzedQuery, chunk_ids: Ids, names: Collection[str] = FEATURES) -> dict[str, Vector]:
-        """Scores of given chunks, as `KeywordIndex.features` names them; `body`, `title`, `headings` and `path` are
-        `ts_rank` of those fields alone."""
+    def scores(self, query: AnalyzedQuery, chunk_ids: Ids) -> Vector:
         order = np.asarray(chunk_ids, dtype=np.int64).tolist()
-        every = ("bm25", *_LABELS, "identifiers")
         terms = _terms(query)
-        rows: list[tuple[Any, ...]] = []
-        self._check_open()
+        found: dict[int, float] = {}
         if order and (terms or query.identifiers):
-            alone = ", ".join(_RANK.format(weights=f"only_{name}") for name in _LABELS)
-            statement = f"""SELECT e.chunk_id, CASE WHEN {_MATCHING} THEN {_score(query)} ELSE 0 END, {alone}, {_NAMED}
-                FROM entries e WHERE e.chunk_id = ANY(%(chunks)s)"""
-            only = {f"only_{name}": [float(other == name) for other in _LABELS] for name in _LABELS}
-            rows = self._rows(statement, {**self._given(query, terms), **only, "chunks": order})
-        found = {row[0]: row[1:] for row in rows}
-        nothing = (0.0,) * len(every)
-        table = np.array([found.get(number, nothing) for number in order], dtype=np.float32).reshape(-1, len(every))
-        return {name: table[:, place].copy() for place, name in enumerate(every) if name in names}
+            statement = f"""SELECT e.chunk_id, {_score(query)} FROM entries e
+                WHERE e.chunk_id = ANY(%(chunks)s) AND {_MATCHING}"""
+            found = dict(self._rows(statement, {**self._given(query, terms), "chunks": order}))
+        return np.array([found.get(number, 0.0) for number in order], dtype=np.float32)
 
     def admitted(self, query: AnalyzedQuery, chunk_ids: Ids) -> Ids:
         statement = f"SELECT e.chunk_id FROM entries e WHERE e.chunk_id = ANY(%(chunks)s) AND {_ADMITTED} ORDER BY 1"
@@ -211,7 +195,8 @@ class PostgresKeywordIndex(KeywordIndex):
 
     @property
     def generation(self) -> int:
-        return int(self._meta("lexical_generation") or 0)
+        rows = self._rows("SELECT value FROM meta WHERE key = 'lexical_generation'")
+        return int(rows[0][0]) if rows else 0
 
     def frequencies(self, terms: Collection[str]) -> dict[str, int]:
         """Those of these terms that some chunk's body, title, headings or path holds, each with how many chunks do, as
@@ -261,16 +246,7 @@ class PostgresKeywordIndex(KeywordIndex):
             "weights": [self._weights[name] for name in _LABELS],
         }
 
-    def _meta(self, key: str) -> str:
-        rows = self._rows("SELECT value FROM meta WHERE key = %(key)s", {"key": key})
-        return str(rows[0][0]) if rows else ""
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise Unavailable("The keyword index is closed.", hint="Open the library again.")
-
     def _rows(self, statement: str, given: Mapping[str, object] | None = None) -> list[tuple[Any, ...]]:
-        self._check_open()
         with self._database.read() as session:
             return session.connection.execute(statement.encode(), given).fetchall()
 
@@ -294,7 +270,7 @@ def by_chunk(selection: Selection, column: str) -> tuple[str, Mapping[str, objec
 
 
 def _score(query: AnalyzedQuery) -> str:
-    parts = [_RANK.format(weights="weights"), f"(e.search @@ {_STRICT})::int", *([_NAMED] if query.identifiers else [])]
+    parts = [_RANK, f"(e.search @@ {_STRICT})::int", *([_NAMED] if query.identifiers else [])]
     return f"(({' + '.join(parts)}) / {len(parts)})"
 
 
@@ -329,7 +305,3 @@ def _quoted(word: str) -> str:
 def _plain(text: str) -> str:
     """Without NUL and half surrogates, which PostgreSQL can't hold."""
     return text.replace("\0", " ").encode("utf-8", "replace").decode()
-
-
-def _names(entry: KeywordEntry) -> list[str]:
-    return _plain(entry.identifiers).split()
