@@ -94,18 +94,25 @@ def database(folder: Path, *, text_search: str = "english", connections: int = 1
     return Database(url(), schema=schema_of(folder), text_search=text_search, connections=connections, wait_s=wait_s)
 
 
-_kept: dict[str, Database] = {}
+class _Kept(Database):
+    """Stays open until `let_go`, whoever closes it."""
+
+    def close(self) -> None:
+        pass
+
+
+_kept: dict[str, _Kept] = {}
 
 
 def kept(folder: Path, *, text_search: str = "english") -> Database:
     """The same database at every call, for tests of many examples: opening one costs more than they do."""
     schema = schema_of(folder)
     if schema not in _kept:
-        _kept[schema] = database(folder, text_search=text_search).join()
+        _kept[schema] = _Kept(url(), schema=schema, text_search=text_search, connections=12)
     return _kept[schema]
 
 
 def let_go() -> None:
     """Close what `kept` gave."""
     while _kept:
-        _kept.popitem()[1].close()
+        Database.close(_kept.popitem()[1])

@@ -11,29 +11,18 @@ import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
 from ..errors import Damaged, SetupError
 from ..files.owned_folder import claim_index
-from ..models import OUTDATED, Document, Failure, ReadResult, SourceFile, Stored, StoredChunk
+from ..models import OUTDATED, Document, Failure, ReadResult, Stored, StoredChunk
 from .columns import Columns
-from .database import CATALOG, VERSION, Database, Row, Session
+from .database import CATALOG, VERSION, Database, Session
 from .queries import CatalogReader, Memory
-from .rows import (
-    INSERT_CHUNK,
-    INSERT_DOCUMENT,
-    INSERT_EMAIL,
-    INSERT_FAILURE,
-    INSERT_TEXT,
-    chunk_row,
-    document_row,
-    email_row,
-    encodable,
-    moved_reference_row,
-    text_row,
-)
+from .rows import Row, chunk_row, document_row, email_row, storable, text_row
 from .sqlite import SqliteDatabase, quarantined
 
 log = logging.getLogger(__name__)
@@ -48,18 +37,18 @@ class Catalog:
     """
 
     def __init__(self, database: Database, *, shared_products: Iterable[str] = ()) -> None:
-        self._database = database.join()
-        self._closed = False
+        self._database = database
         self._shared_products = frozenset(shared_products)
         self._memory = Memory()
-        #: model → (`CatalogReader.forgotten`, first chunk that may be pending then)
-        self._embedded_below: dict[str, tuple[int, int]] = {}
         self.rescued = ""  #: a sentence, where a file was set aside for this one
-        with self.read() as reader:
-            self.identity = reader.meta("identity")  #: random; an index made for another catalog must be rebuilt
-        if not self.identity:
+        try:
+            with self.read() as reader:
+                self.identity = reader.meta("identity")  #: random; an index made for another catalog must be rebuilt
+            if not self.identity:
+                raise Damaged("The catalog is damaged: it has lost its identity.")
+        except BaseException:
             self.close()
-            raise Damaged("The catalog is damaged: it has lost its identity.")
+            raise
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -98,15 +87,15 @@ class Catalog:
         """
         try:
             return self._put(results)
-        except UnicodeEncodeError:
-            log.info("catalog: lone surrogates in a document are stored as U+FFFD")
-            return self._put([encodable(result) for result in results])
+        except self._database.unstorable:
+            log.info("catalog: characters of a document that can't be stored are stored as U+FFFD")
+            return self._put(list(map(storable, results)))
 
-    def _put(self, results: Iterable[ReadResult]) -> list[Stored]:
+    def _put(self, results: Sequence[ReadResult]) -> list[Stored]:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         stored: list[Stored] = []
         with self._database.write() as session:
-            for run in _distinct(self._database.storable(result) for result in results):
+            for run in _distinct(results):
                 stored += _put(session, run, now)
             _note(session, [n for each in stored for n in (each.doc_id, *each.dropped_doc_ids)])
         return stored
@@ -125,31 +114,6 @@ class Catalog:
             deleted = [dropped[path] for path in paths if path in dropped]
             _note(session, [doc_id for doc_id, _ in deleted])
         return [doc_id for doc_id, _ in deleted], [number for _, chunk_ids in deleted for number in chunk_ids]
-
-    def move(self, old: str, new: SourceFile, *, title: str | None = None) -> int | None:
-        """Give a document another path (and title) without touching its chunks' ids; returns its id, or None where
-        `old` is unknown or the new path is already taken."""
-        with self._database.write() as session:
-            held = dict(
-                session.rows("SELECT file_path, id FROM documents WHERE file_path IN (?, ?)", old, new.file_path)
-            )
-            if old not in held or (new.file_path != old and new.file_path in held):
-                return None
-            doc_id = int(held[old])
-            ((kind, given, structure),) = session.rows(
-                """SELECT d.kind, coalesce(?, d.title), t.structure
-                   FROM documents d JOIN texts t ON t.doc_id = d.id WHERE d.id = ?""",
-                *(title, doc_id),
-            )
-            names, links = moved_reference_row(new, kind, given, structure)
-            session.rows(
-                """UPDATE documents SET file_path = ?, product = ?, component = ?, size = ?, mtime_ns = ?,
-                   title = coalesce(?, title), names = ?, links = ? WHERE id = ?""",
-                *(new.file_path, new.product, new.component, new.size, new.mtime_ns, title, names, links, doc_id),
-            )
-            session.rows("DELETE FROM failures WHERE file_path = ?", new.file_path)
-            _note(session, [doc_id])
-            return doc_id
 
     def touch(self, file_path: str, size: int, mtime_ns: int) -> None:
         """Remember another size and mtime of unchanged content; of an archive, for all that it holds."""
@@ -181,14 +145,12 @@ class Catalog:
 
     def put_archive(self, archive: Document) -> None:
         """Remember an archive's size, time and content, after its members were put."""
-        archive = self._database.storable(archive)
+        names = ("file_path", "size", "mtime_ns", "content_hash")
+        row = {name: storable(getattr(archive, name)) for name in names}
         with self._database.write() as session:
-            session.rows(
-                """INSERT INTO archives VALUES (?, ?, ?, ?) ON CONFLICT (file_path) DO UPDATE
-                   SET size = excluded.size, mtime_ns = excluded.mtime_ns, content_hash = excluded.content_hash""",
-                *(archive.file_path, archive.size, archive.mtime_ns, archive.content_hash),
-            )
-            session.rows("DELETE FROM failures WHERE file_path = ?", archive.file_path)
+            for table in ("archives", "failures"):
+                session.rows(f"DELETE FROM {table} WHERE file_path = ?", row["file_path"])
+            session.insert("archives", [row])
             _touch(session, archive.file_path, archive.size, archive.mtime_ns)
 
     def rethread(self, threads: Mapping[int, str]) -> None:
@@ -201,12 +163,12 @@ class Catalog:
 
     def set_failures(self, failures: Iterable[Failure], *, replace: bool) -> None:
         """Remember what couldn't be read; with `replace`, instead of all that was remembered before."""
-        unchanged = map(self._database.storable, failures)
-        rows = [(f.file_path, f.kind, f.reason, f.detail, f.size, f.mtime_ns) for f in unchanged]
+        rows = {failure.file_path: asdict(failure) for failure in map(storable, failures)}
         with self._database.write() as session:
             if replace:
                 session.rows("DELETE FROM failures")
-            session.many(INSERT_FAILURE, rows)
+            session.rows("DELETE FROM failures WHERE file_path AMONG ?", list(rows))
+            session.insert("failures", list(rows.values()))
 
     def set_meta(self, key: str, value: str) -> None:
         """Remember a fingerprint or another small fact."""
@@ -227,14 +189,9 @@ class Catalog:
     # -- embedding -------------------------------------------------------------------------------------------------
 
     def pending(self, model: str, limit: int, among: Sequence[int] | None = None) -> list[tuple[StoredChunk, str]]:
-        """Chunks that lack vectors of `model`, with their embedding prefix, lowest id first; of the documents `among`
-        alone, where they are given."""
+        """Chunks that lack vectors of `model`, with their embedding prefix; see `CatalogReader.pending`."""
         with self.read() as reader:
-            forgotten, first = self._embedded_below.get(model, (reader.forgotten, 0))
-            found = reader.pending(model, limit, first if forgotten == reader.forgotten else 0, among)
-            if found and among is None:  # ids only grow: the next call needn't look below
-                self._embedded_below[model] = reader.forgotten, found[0][0].chunk_id
-        return found
+            return reader.pending(model, limit, among)
 
     def pending_chunks(self, model: str, limit: int) -> list[int]:
         """Ids of such chunks, lowest first."""
@@ -288,9 +245,7 @@ class Catalog:
 
     def close(self) -> None:
         """Let go of the database."""
-        if not self._closed:
-            self._closed = True
-            self._database.close()
+        self._database.close()
 
 
 class SqliteCatalog(Catalog):
@@ -298,12 +253,7 @@ class SqliteCatalog(Catalog):
     `SetupError` where it belongs to another program or can't be opened."""
 
     def __init__(self, path: Path, *, shared_products: Iterable[str] = ()) -> None:
-        database = SqliteDatabase(path, CATALOG, VERSION, "catalog")
-        try:
-            super().__init__(database, shared_products=shared_products)
-        except BaseException:
-            database.close()
-            raise
+        super().__init__(SqliteDatabase(path, CATALOG, VERSION, "catalog"), shared_products=shared_products)
 
     @classmethod
     def sound(cls, path: Path, *, shared_products: Iterable[str] = ()) -> SqliteCatalog:
@@ -344,23 +294,21 @@ def _put(session: Session, results: Sequence[ReadResult], now: str) -> list[Stor
     doc_ids = _new_ids(session, "last_document", len(results))
     chunk_ids = iter(_new_ids(session, "last_chunk", sum(len(result.chunks) for result in results)))
     stored: list[Stored] = []
-    rows: dict[str, list[Row]] = {INSERT_DOCUMENT: [], INSERT_TEXT: [], INSERT_EMAIL: [], INSERT_CHUNK: []}
-    named: list[Row] = []
+    rows: dict[str, list[Row]] = {"documents": [], "texts": [], "emails": [], "mail_ids": [], "chunks": []}
     for doc_id, result in zip(doc_ids, results, strict=True):
         document = result.document
-        rows[INSERT_DOCUMENT].append((doc_id, *document_row(document, len(result.chunks), now)))
-        rows[INSERT_TEXT].append(text_row(doc_id, document))
+        rows["documents"].append(document_row(doc_id, document, len(result.chunks), now))
+        rows["texts"].append(text_row(doc_id, document))
         if (email := document.email) is not None:
-            rows[INSERT_EMAIL].append(email_row(doc_id, email))
+            rows["emails"].append(email_row(doc_id, email))
             names = {email.message_id, *email.references, *email.in_reply_to} - {""}
-            named += [(name, doc_id) for name in sorted(names)]
+            rows["mail_ids"] += [{"message_id": name, "doc_id": doc_id} for name in sorted(names)]
         given = tuple(islice(chunk_ids, len(result.chunks)))
-        rows[INSERT_CHUNK] += [chunk_row(n, doc_id, chunk) for n, chunk in zip(given, result.chunks, strict=True)]
+        rows["chunks"] += [chunk_row(n, doc_id, chunk) for n, chunk in zip(given, result.chunks, strict=True)]
         deleted_id, deleted_chunks = dropped.get(document.file_path, (0, []))
         stored.append(Stored(doc_id, given, (deleted_id,) if deleted_id else (), tuple(deleted_chunks)))
-    for statement, given_rows in (*rows.items(), ("INSERT INTO mail_ids VALUES (?, ?)", named)):
-        if given_rows:
-            session.many(statement, given_rows)
+    for table, made in rows.items():
+        session.insert(table, made)
     session.rows("DELETE FROM failures WHERE file_path AMONG ?", paths)
     return stored
 

@@ -11,23 +11,18 @@ CREATE TABLE documents (
     title_in_text BOOLEAN NOT NULL,
     doc_type TEXT NOT NULL,
     language TEXT NOT NULL,
-    encoding TEXT NOT NULL,
-    encoding_confidence DOUBLE PRECISION NOT NULL,
-    summary TEXT NOT NULL,
-    last_modified TEXT NOT NULL,
     modified BIGINT NOT NULL,
     size BIGINT NOT NULL,
     mtime_ns BIGINT NOT NULL,
     content_hash TEXT NOT NULL,
     tags TEXT NOT NULL,
-    headings TEXT NOT NULL,
-    notes TEXT NOT NULL,
     chunk_count INTEGER NOT NULL,
     indexed_at TEXT NOT NULL,
     archive {sorted} NOT NULL,
     included TEXT NOT NULL,
     names {blob} NOT NULL,
-    links {blob} NOT NULL);
+    links {blob} NOT NULL,
+    facts TEXT NOT NULL);
 CREATE INDEX documents_by_product ON documents (product, component, kind);
 CREATE INDEX documents_by_content ON documents (content_hash);
 CREATE INDEX documents_by_archive ON documents (archive) WHERE archive <> '';
@@ -46,12 +41,8 @@ CREATE TABLE emails (
     thread_id TEXT NOT NULL,
     subject TEXT NOT NULL,
     sender TEXT NOT NULL,
-    date TEXT,
-    message_id TEXT NOT NULL,
     has_attachments BOOLEAN NOT NULL,
-    headers TEXT NOT NULL,
     topic TEXT NOT NULL,
-    is_answer BOOLEAN NOT NULL,
     fingerprint TEXT NOT NULL,
     recipients TEXT NOT NULL);
 CREATE INDEX emails_by_thread ON emails (thread_id);
@@ -69,14 +60,9 @@ CREATE TABLE chunks (
     start INTEGER NOT NULL,
     "end" INTEGER NOT NULL,
     text TEXT NOT NULL,
-    heading_path TEXT NOT NULL,
-    heading_level INTEGER NOT NULL,
-    page INTEGER,
-    line_start INTEGER NOT NULL,
-    line_end INTEGER NOT NULL,
     hash TEXT NOT NULL,
-    frames TEXT NOT NULL,
-    text_key BIGINT NOT NULL);
+    text_key BIGINT NOT NULL,
+    facts TEXT NOT NULL);
 CREATE UNIQUE INDEX chunks_by_document ON chunks (doc_id, ordinal);
 CREATE INDEX chunks_by_hash ON chunks (hash);
 CREATE INDEX chunks_by_text ON chunks (text_key, doc_id);

@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from importlib.resources import files
 from threading import Lock
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
-VERSION: Final = 8  #: of the catalog's tables; raised with every change of them
+VERSION: Final = 9  #: of the catalog's tables; raised with every change of them
 CACHE_VERSION: Final = 1  #: of the embedding cache's
 
 
@@ -38,60 +38,52 @@ def tables_for(dialect: Dialect, template: str) -> list[str]:
     return [statement.strip() for statement in filled.split(";")]
 
 
-Row = tuple[Any, ...]
-T = TypeVar("T")
-
-
-class Session:
+class Session(Protocol):
     """One transaction. Statements write `?` for a value and `AMONG ?` for "is one of this list"."""
 
     def rows(self, statement: str, *values: object) -> list[Any]:
         """All rows that a statement returns, as tuples. Lists among the values are what `AMONG ?` takes."""
-        raise NotImplementedError
 
     def many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
-        """Execute the statement for each row of values."""
-        raise NotImplementedError
+        """Execute the statement for each row of values, without waiting for each answer."""
+
+    def insert(self, table: str, rows: Sequence[Mapping[str, object]]) -> None:
+        """Add rows (column → value) that all have the same columns."""
+        if rows:
+            columns = ", ".join(f'"{name}"' for name in rows[0])
+            given = ", ".join("?" * len(rows[0]))
+            self.many(f"INSERT INTO {table} ({columns}) VALUES ({given})", [tuple(row.values()) for row in rows])
 
     def stream(self, statement: str, *values: object) -> Iterator[list[Any]]:
         """The rows that a statement returns, in batches, without holding all of them."""
-        raise NotImplementedError
 
     def notify(self, generation: int) -> None:
         """Tell other servers, where there are any, after the commit that there is a new generation."""
 
 
-class Database:
+class Database(Protocol):
     """A database. Read transactions see one committed state."""
+
+    #: What writing raises for characters that it can't hold.
+    unstorable: tuple[type[Exception], ...] = (ValueError,)
 
     @property
     def damage(self) -> str:
         """What was found damaged since it was opened, in a sentence; empty where the server reports it itself."""
         return ""
 
-    def join(self) -> Database:
-        """One more part uses it; each of them calls `close`."""
-        return self
-
     def read(self) -> AbstractContextManager[Session]:
         """A read transaction."""
-        raise NotImplementedError
 
     def write(self) -> AbstractContextManager[Session]:
         """A write transaction, undone where the block fails; within one of the same thread, a part of that."""
-        raise NotImplementedError
-
-    def storable(self, value: T) -> T:
-        """The value without characters that this database can't hold, or that raise `UnicodeEncodeError`."""
-        return value
 
     def inconsistencies(self, session: Session) -> list[str]:
         """What the database itself finds wrong, in sentences."""
         return []
 
     def close(self) -> None:
-        """Let go of it."""
-        raise NotImplementedError
+        """Let go of it; may be called again. Those who share a database are closed together."""
 
 
 K = TypeVar("K")
@@ -110,55 +102,45 @@ class LruCache(Generic[K, V]):
     """At most `max_entries` values; the least recently read one goes first. Safe to share between threads.
 
     With `ttl_s`, an entry expires that many seconds after it was put, however often it is read. `max_entries=0` keeps
-    nothing. With `most_weight`, the values' weights by `weigh` add up to at most that.
+    nothing.
     """
 
     def __init__(
-        self,
-        max_entries: int,
-        ttl_s: float | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        *,
-        most_weight: int = 0,
-        weigh: Callable[[V], int] = lambda _: 0,
+        self, max_entries: int, ttl_s: float | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         if max_entries < 0:
             raise ValueError(f"max_entries is {max_entries}; it must be 0 (keep nothing) or more.")
-        self._max, self._most_weight, self._weigh = max_entries, most_weight, weigh
+        self._max, self._clock = max_entries, clock
         self._ttl = float("inf") if ttl_s is None else ttl_s
-        self._clock = clock
         self._entries: OrderedDict[K, tuple[V, float]] = OrderedDict()  #: by use: value, and when it expires
-        self._weight = self._hits = self._misses = 0
+        self._hits = self._misses = 0
         self._lock = Lock()
 
     def get(self, key: K) -> V | None:
         """The value, which is then the most recently used; None where it is missing or has expired."""
         with self._lock:
-            if key in self._entries and self._entries[key][1] <= self._clock():
-                self._drop(key)
-            if key not in self._entries:
+            value, expires = self._entries.pop(key, (None, 0.0))
+            if value is None or expires <= self._clock():
                 self._misses += 1
                 return None
-            self._entries.move_to_end(key)
+            self._entries[key] = value, expires
             self._hits += 1
-            return self._entries[key][0]
+            return value
 
     def put(self, key: K, value: V) -> None:
         """Keep a value, in place of what the key held."""
         with self._lock:
-            if key in self._entries:
-                self._drop(key)
+            self._entries.pop(key, None)
             self._entries[key] = value, self._clock() + self._ttl
-            self._weight += self._weigh(value)
-            while len(self._entries) > self._max or self._weight > self._most_weight:
-                self._drop(next(iter(self._entries)))
+            if len(self._entries) > self._max:
+                self._entries.popitem(last=False)
 
     def clear(self) -> int:
         """Forget everything, the counters too; returns how many entries there were."""
         with self._lock:
             cleared = len(self._entries)
             self._entries.clear()
-            self._weight = self._hits = self._misses = 0
+            self._hits = self._misses = 0
             return cleared
 
     def stats(self) -> CacheStats:
@@ -166,6 +148,3 @@ class LruCache(Generic[K, V]):
         with self._lock:
             now = self._clock()
             return CacheStats(sum(expires > now for _, expires in self._entries.values()), self._hits, self._misses)
-
-    def _drop(self, key: K) -> None:
-        self._weight -= self._weigh(self._entries.pop(key)[0])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 from threading import RLock
-from typing import Any, TypeAlias, TypeVar
 
 from ..models import (
     OUTDATED,
@@ -23,33 +22,16 @@ from ..models import (
     embedding_prefix,
 )
 from .columns import DOCUMENTS, Columns, columns_of, columns_with
-from .database import LruCache, Session
-from .rows import (
-    CHUNK_COLUMNS,
-    DOCUMENT_COLUMNS,
-    EMAIL_COLUMNS,
-    UNFINISHED,
-    Row,
-    stored_chunk,
-    stored_document,
-    stored_email,
-    stored_included,
-    unpack_text,
-)
+from .database import Session
+from .rows import CHUNK_COLUMNS, UNFINISHED, stored_chunk, stored_document, stored_email, stored_included, unpack_text
 
 _BATCH = 500
-_CACHED_CHARACTERS = 8_000_000  #: of documents' texts together
 MOST_COPIES = 100  #: paths that are named of those with equal content, however many there are
-_CACHED_CHUNKS = 2000  #: about 4 MB
 _MANY_PLACES = 64  #: beyond, reading all files takes less time than looking for each
-_SHOWN = 60  #: more documents than an answer shows; a caller that reads this many reads them all, once
 
-
-def _of(table: str, columns: str) -> str:
-    return ", ".join(f"{table}.{column.strip()}" for column in columns.split(","))
-
-
-_MAILS = f"""SELECT d.id, d.file_path, d.product, d.component, d.chunk_count, {_of("e", EMAIL_COLUMNS)}
+_CHUNK = ", ".join(f'c."{name}"' for name in CHUNK_COLUMNS)
+_CHUNKS = f"SELECT {_CHUNK} FROM chunks c"
+_MAILS = """SELECT d.id, d.file_path, d.product, d.component, d.chunk_count, d.facts, e.thread_id
     FROM emails e JOIN documents d ON d.id = e.doc_id WHERE"""
 _SAME_CONTENT = "SELECT content_hash, file_path FROM documents WHERE content_hash AMONG ?"
 _SAME_MAIL = """SELECT e.fingerprint, d.file_path FROM emails e JOIN documents d ON d.id = e.doc_id
@@ -60,24 +42,16 @@ _FACTS = ("generation", "changes", "marks", "forgotten", "model", "model_key", "
 _STATE = f"SELECT key, value FROM meta WHERE key IN ({', '.join(map(repr, _FACTS))})"
 
 
-T = TypeVar("T")
-_Known: TypeAlias = LruCache[tuple[int, int, bool], T]  #: by number of changes, id, and whether with text
-
-
 @dataclass(slots=True)
 class Memory:
     """What readers of a catalog found, each under the state of the catalog in which it was true."""
 
-    documents: _Known[StoredDocument] = field(
-        default_factory=lambda: LruCache(
-            4096, most_weight=_CACHED_CHARACTERS, weigh=lambda stored: len(stored.document.text)
-        )
-    )
-    chunks: _Known[StoredChunk] = field(default_factory=lambda: LruCache(_CACHED_CHUNKS))
     columns: tuple[int, Columns] | None = None  #: number of changes, and the columns then
     columns_lock: RLock = field(default_factory=RLock)
     #: (numbers of changes and of embedding marks), embedded chunks by model; empty: of any
     embedded: tuple[tuple[int, int], dict[str, int]] | None = None
+    #: (model, how often embedding marks were dropped) → first chunk that may be pending then
+    embedded_below: dict[tuple[str, int], int] = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)  #: of `meta`, as the last read transaction saw them
 
 
@@ -92,36 +66,14 @@ class CatalogReader:
         self._facts = state = memory.facts = dict(session.rows(_STATE))
         self.generation = int(state.get("generation", 0))
         self.changes, self._marks = int(state.get("changes", 0)), int(state.get("marks", 0))
-        self.forgotten = int(state.get("forgotten", 0))  #: how often a model's embedding marks were dropped
+        self._forgotten = int(state.get("forgotten", 0))  # how often a model's embedding marks were dropped
 
     # -- chunks ----------------------------------------------------------------------------------------------------
 
     def chunks(self, ids: Sequence[int]) -> dict[int, StoredChunk]:
-        """Stored chunks by id; unknown ids are missing. Those that were read lately aren't read again."""
-
-        def read(missing: list[int]) -> dict[int, StoredChunk]:
-            rows = self._rows(f"SELECT id, {CHUNK_COLUMNS} FROM chunks WHERE id AMONG ?", missing)
-            return {row[0]: stored_chunk(row) for row in rows}
-
-        return self._known_or_read(self._memory.chunks, ids, False, read)
-
-    def _known_or_read(
-        self, cache: _Known[T], ids: Sequence[int], text: bool, read: Callable[[list[int]], dict[int, T]]
-    ) -> dict[int, T]:
-        """What is known of these ids, and what `read` gives of the others; of more than are shown nothing is kept."""
-        found: dict[int, T] = {}
-        missing: list[int] = []
-        for number in map(int, ids):
-            if (known := cache.get((self.changes, number, text))) is not None:
-                found[number] = known
-            else:
-                missing.append(number)
-        if missing:
-            fresh = read(missing)
-            for number, value in fresh.items() if len(fresh) <= _SHOWN else ():
-                cache.put((self.changes, number, text), value)
-            found |= fresh
-        return found
+        """Stored chunks by id; unknown ids are missing."""
+        rows = self._rows(f"{_CHUNKS} WHERE c.id AMONG ?", list(map(int, ids)))
+        return {row[0]: stored_chunk(row) for row in rows}
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
         """Texts of chunks by id; unknown ids are missing. Cheaper than `chunks`."""
@@ -129,14 +81,13 @@ class CatalogReader:
 
     def chunks_of(self, doc_id: int) -> list[StoredChunk]:
         """All chunks of a document in order."""
-        rows = self._rows(f"SELECT id, {CHUNK_COLUMNS} FROM chunks WHERE doc_id = ? ORDER BY ordinal", doc_id)
-        return [stored_chunk(row) for row in rows]
+        return list(map(stored_chunk, self._rows(f"{_CHUNKS} WHERE doc_id = ? ORDER BY ordinal", doc_id)))
 
     def chunks_between(self, doc_id: int, first: int, last: int, start: int, end: int) -> list[StoredChunk]:
         """Chunks of a document in order, with ordinals from `first` to `last`, that overlap two offsets of its text."""
-        statement = f"""SELECT id, {CHUNK_COLUMNS} FROM chunks
-            WHERE doc_id = ? AND ordinal BETWEEN ? AND ? AND start < ? AND "end" > ? ORDER BY ordinal"""
-        return [stored_chunk(row) for row in self._rows(statement, doc_id, first, last, end, start)]
+        statement = f"""{_CHUNKS} WHERE doc_id = ? AND ordinal BETWEEN ? AND ? AND start < ? AND "end" > ?
+            ORDER BY ordinal"""
+        return list(map(stored_chunk, self._rows(statement, doc_id, first, last, end, start)))
 
     def copies(self, chunk_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
         """Further documents (file paths, sorted, at most `MOST_COPIES`) that hold a chunk of the same hash; only chunks
@@ -155,19 +106,20 @@ class CatalogReader:
                 copies[chunk_id] = tuple(path for (path,) in rows)
         return copies
 
-    def pending(
-        self, model: str, limit: int, first: int = 0, among: Sequence[int] | None = None
-    ) -> list[tuple[StoredChunk, str]]:
-        """Chunks from id `first` on that lack vectors of `model`, with their embedding prefix, lowest id first; only
-        those of documents in `among`, where that is given."""
+    def pending(self, model: str, limit: int, among: Sequence[int] | None = None) -> list[tuple[StoredChunk, str]]:
+        """Chunks that lack vectors of `model`, with their embedding prefix, lowest id first; of the documents `among`
+        alone, where they are given."""
+        first = self._memory.embedded_below.get((model, self._forgotten), 0)
         rows = self._rows(
-            f"""SELECT c.id, {_of("c", CHUNK_COLUMNS)}, d.title, d.title_in_text
+            f"""SELECT {_CHUNK}, d.title, d.title_in_text
                 FROM chunks c JOIN documents d ON d.id = c.doc_id WHERE c.id >= ?
                 {"" if among is None else "AND c.doc_id AMONG ?"}
                 AND NOT EXISTS (SELECT 1 FROM windows w WHERE w.chunk_id = c.id AND w.model_id = {_MODEL})
                 ORDER BY c.id LIMIT ?""",
             *(first, *([] if among is None else [list(map(int, among))]), model, limit),
         )
+        if rows and among is None:  # ids only grow: the next call needn't look below
+            self._memory.embedded_below = {(model, self._forgotten): rows[0][0]}
         found = []
         for *row, title, title_in_text in rows:
             stored = stored_chunk(tuple(row))
@@ -187,27 +139,22 @@ class CatalogReader:
     # -- documents -------------------------------------------------------------------------------------------------
 
     def documents(self, ids: Sequence[int], *, text: bool = False) -> dict[int, StoredDocument]:
-        """Documents by id; unknown ids are missing. Without `text` also without links, headings' spans and blocks.
-
-        Those that were read lately aren't read again."""
-        return self._known_or_read(self._memory.documents, ids, text, lambda missing: self._documents(missing, text))
-
-    def _documents(self, ids: list[int], text: bool) -> dict[int, StoredDocument]:
-        rows = self._rows(f"SELECT id, {DOCUMENT_COLUMNS}, content_hash FROM documents WHERE id AMONG ?", ids)
-        emails = _by_id(
-            self._rows(f"SELECT doc_id, {EMAIL_COLUMNS}, fingerprint FROM emails WHERE doc_id AMONG ?", ids)
+        """Documents by id; unknown ids are missing. Without `text` also without links and blocks."""
+        rows = self._rows(
+            f"""SELECT d.id, d.file_path, d.size, d.mtime_ns, d.content_hash, d.facts, d.chunk_count, d.indexed_at,
+                e.thread_id, e.fingerprint, {"t.text, t.structure" if text else "NULL, NULL"}
+                FROM documents d LEFT JOIN emails e ON e.doc_id = d.id
+                {"LEFT JOIN texts t ON t.doc_id = d.id" if text else ""} WHERE d.id AMONG ?""",
+            list(map(int, ids)),
         )
-        texts: dict[int, Row] = {}
-        if text:
-            texts = _by_id(self._rows("SELECT doc_id, text, structure FROM texts WHERE doc_id AMONG ?", ids))
-        same_content = self._paths_by(_SAME_CONTENT, [row[-1] for row in rows])
-        same_mail = self._paths_by(_SAME_MAIL, [email[-1] for email in emails.values()])
+        same_content = self._paths_by(_SAME_CONTENT, [row[4] for row in rows])
+        same_mail = self._paths_by(_SAME_MAIL, [row[9] for row in rows])
         found = {}
-        for *row, digest in rows:
-            email = emails.get(row[0])
-            alike = {*same_content.get(digest, ()), *(same_mail.get(email[-1], ()) if email else ())} - {row[1]}
+        for doc_id, path, size, mtime_ns, digest, facts, chunk_count, indexed_at, thread_id, mail, *packed in rows:
+            document = stored_document(facts, thread_id, *packed, size=size, mtime_ns=mtime_ns)
+            alike = {*same_content.get(digest, ()), *same_mail.get(mail, ())} - {path}
             also_in = tuple(sorted(alike)[:MOST_COPIES])
-            found[row[0]] = stored_document(tuple(row), email[:-1] if email else None, texts.get(row[0]), also_in)
+            found[doc_id] = StoredDocument(doc_id, document, chunk_count, indexed_at, also_in)
         return found
 
     def _paths_by(self, statement: str, values: Iterable[str]) -> dict[str, list[str]]:
@@ -354,9 +301,8 @@ class CatalogReader:
             (topics, "e.topic AMONG ?"),
             (fingerprints, "e.fingerprint AMONG ?"),
         ):
-            for row in self._rows(f"{_MAILS} {where}", list(names)) if names else ():
-                doc_id, path, product, component, chunk_count, *email = row
-                found[doc_id] = StoredMail(doc_id, path, product, component, chunk_count, stored_email(tuple(email)))
+            for *known, facts, thread_id in self._rows(f"{_MAILS} {where}", list(names)) if names else ():
+                found[known[0]] = StoredMail(*known, email=stored_email(facts, thread_id))
         return [found[doc_id] for doc_id in sorted(found)]
 
     # -- totals ----------------------------------------------------------------------------------------------------
@@ -412,22 +358,14 @@ class CatalogReader:
             )
         ]
         moved: list[str] = []
-        for (doc_id,) in self._rows("SELECT doc_id FROM texts ORDER BY doc_id"):
-            ((path, packed),) = self._rows(
-                "SELECT d.file_path, t.text FROM texts t JOIN documents d ON d.id = t.doc_id WHERE t.doc_id = ?", doc_id
-            ) or [("", b"")]
-            text = unpack_text(packed) if path else ""
-            moved += [
-                f"Chunk {ordinal} of {path} is not the text at {start}–{end}."
-                for ordinal, start, end, passage in self._rows(
-                    'SELECT ordinal, start, "end", text FROM chunks WHERE doc_id = ? ORDER BY ordinal', doc_id
-                )
-                if path and text[start:end] != passage
-            ]
+        for doc_id, path in self._rows("SELECT id, file_path FROM documents ORDER BY id"):
+            for (packed,) in self._rows("SELECT text FROM texts WHERE doc_id = ?", doc_id):
+                text = unpack_text(packed)
+                moved += [
+                    f"Chunk {one.chunk.ordinal} of {path} is not the text at {one.chunk.start}–{one.chunk.end}."
+                    for one in self.chunks_of(doc_id)
+                    if text[one.chunk.start : one.chunk.end] != one.chunk.text
+                ]
             if len(moved) >= most:
                 break
         return found + moved[:most]
-
-
-def _by_id(rows: Iterable[Any]) -> dict[int, Row]:
-    return {row[0]: row[1:] for row in rows}

@@ -1,4 +1,7 @@
-"""Documents, mails and chunks as rows of the catalog's tables, and back."""
+"""Documents, mails and chunks as rows of the catalog's tables, and back.
+
+Columns of their own have what statements look for; all else of a document, its text's structure and a chunk is JSON.
+"""
 
 from __future__ import annotations
 
@@ -7,67 +10,30 @@ import json
 import re
 import zlib
 from collections.abc import Iterable
-from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import starmap
-from operator import attrgetter
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import numpy as np
+from pydantic import TypeAdapter
 
-from ..models import (
-    Attachment,
-    Block,
-    Chunk,
-    Document,
-    Email,
-    Excluded,
-    Frame,
-    Heading,
-    Included,
-    Kind,
-    Link,
-    ReadResult,
-    SourceFile,
-    StoredChunk,
-    StoredDocument,
-)
+from ..models import Chunk, Document, Email, Included, StoredChunk
 from ..text.characters import without
 from ..text.cross_references import key_of, names_of, own_names, targets_of
 
 KEYS = "<i8"  #: how keys of names are packed
 
 
-def reference_row(document: Document) -> tuple[bytes, bytes]:
+def _references(document: Document) -> dict[str, bytes]:
     """What links and questions may call a document, and what its own links may mean: their keys
     (`cross_references.key_of`), packed. Of a mail its file's names alone."""
     if document.kind == "email":
-        return _packed_keys(own_names(document.file_path)), b""
+        return {"names": _packed_keys(own_names(document.file_path)), "links": b""}
     targets: set[str] = set()
     for target in {link.target for link in document.links}:
         targets |= targets_of(document, target)
     own = own_names(document.file_path, document.title)
-    return _packed_keys(names_of(document) | own), _packed_keys(targets)
-
-
-def moved_reference_row(source: SourceFile, kind: Kind, title: str, structure: bytes) -> tuple[bytes, bytes]:
-    """The same of a stored document at another path; `structure` as in `text_row`."""
-    openings = json.loads(zlib.decompress(structure))
-    return reference_row(
-        Document(
-            file_path=source.file_path,
-            product=source.product,
-            component=source.component,
-            kind=kind,
-            file_type="",
-            title=title,
-            text="",
-            links=tuple(starmap(Link, openings["links"])),
-            labels=tuple(openings["labels"]),
-            front_matter=openings["front_matter"],
-        )
-    )
+    return {"names": _packed_keys(names_of(document) | own), "links": _packed_keys(targets)}
 
 
 def _packed_keys(names: Iterable[str]) -> bytes:
@@ -114,97 +80,85 @@ def micros_or_no_date(date: str) -> int:
         return NO_DATE
 
 
-Row = tuple[Any, ...]
+T = TypeVar("T")
+Row = dict[str, object]  #: column → value
 
 UNFINISHED = "unfinished"  #: what `known` gives as the hash of an archive whose members are stored, but not yet itself
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+#: Half surrogates, which no database holds, and what PostgreSQL's texts can't hold.
+_UNSTORABLE = re.compile("[\ud800-\udfff\0]")
 
 #: zlib level of texts. On 14 MB of Markdown manuals level 1 packs 117 MB/s to 33%, 3 100 MB/s to 31%, 6 62 MB/s to 29%.
 COMPRESSION = 3
 
 #: Fields that are columns of the same name, holding the same value.
-DOCUMENT_FIELDS = (
+_DOCUMENT_FIELDS = (
     *("file_path", "product", "component", "kind", "file_type", "title", "title_in_text", "doc_type", "language"),
-    *("encoding", "encoding_confidence", "summary", "last_modified", "size", "mtime_ns", "content_hash", "archive"),
+    *("size", "mtime_ns", "content_hash", "archive"),
 )
-EMAIL_FIELDS = ("thread_id", "subject", "sender", "date", "message_id", "topic", "is_answer", "fingerprint")
-CHUNK_FIELDS = ("ordinal", "start", "end", "text", "heading_level", "page", "line_start", "line_end", "hash")
+_EMAIL_FIELDS = ("thread_id", "subject", "sender", "topic", "fingerprint")
+_CHUNK_FIELDS = ("ordinal", "start", "end", "text", "hash")
+_TEXT_FIELDS = {"text", "blocks", "page_starts", "excluded", "links", "labels", "front_matter"}
+_DOCUMENT: Final = TypeAdapter(Document)
+_EMAIL: Final = TypeAdapter(Email)
+_INCLUDED: Final = TypeAdapter(tuple[Included, ...])
+_CHUNK: Final = TypeAdapter(Chunk)
 
-DOCUMENT_COLUMNS = f"{', '.join(DOCUMENT_FIELDS)}, modified, tags, headings, notes, chunk_count, indexed_at, included"
-EMAIL_COLUMNS = f"{', '.join(EMAIL_FIELDS)}, has_attachments, headers, recipients"
-CHUNK_COLUMNS = f"doc_id, {', '.join(CHUNK_FIELDS)}, heading_path, frames".replace(" end,", ' "end",')
-_FAILURE_COLUMNS = "file_path, kind, reason, detail, size, mtime_ns"
-
-
-def _insert(table: str, columns: str) -> str:
-    return f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * len(columns.split(',')))})"
-
-
-INSERT_DOCUMENT = _insert("documents", f"id, {DOCUMENT_COLUMNS}, names, links")
-INSERT_TEXT = _insert("texts", "doc_id, text, structure")
-INSERT_EMAIL = _insert("emails", f"doc_id, {EMAIL_COLUMNS}")
-INSERT_CHUNK = _insert("chunks", f"id, {CHUNK_COLUMNS}, text_key")
-INSERT_FAILURE = f"""{_insert("failures", _FAILURE_COLUMNS)} ON CONFLICT (file_path) DO UPDATE SET
-    {", ".join(f"{name} = excluded.{name}" for name in _FAILURE_COLUMNS.split(", ")[1:])}"""
+#: What `stored_chunk` is made of.
+CHUNK_COLUMNS = ("id", "doc_id", *_CHUNK_FIELDS, "facts")
 
 
-def document_row(document: Document, chunk_count: int, indexed_at: str) -> Row:
-    """The values of DOCUMENT_COLUMNS, and those of `reference_row`."""
-    headings = [(h.level, h.text, h.line, h.start, h.page) for h in document.headings]
-    return (
-        *attrgetter(*DOCUMENT_FIELDS)(document),
-        micros_or_no_date(document.last_modified),
-        *map(json.dumps, (document.tags, headings, document.notes)),
-        *(chunk_count, indexed_at, included_row(document)),
-        *reference_row(document),
-    )
+def storable(value: T) -> T:
+    """The same with U+FFFD for each character that a database can't hold: offsets stay."""
+    return without(_UNSTORABLE, value)
 
 
-def included_row(document: Document) -> str:
-    """The files that a document includes, for its column; empty where there are none."""
-    return json.dumps([astuple(one) for one in document.included]) if document.included else ""
+def _json(adapter: TypeAdapter[T], value: T, **given: Any) -> bytes:
+    """The fields that aren't what they are by default."""
+    return adapter.dump_json(value, exclude_defaults=True, fallback=str, warnings=False, **given)
 
 
-def stored_included(packed: str) -> tuple[Included, ...]:
-    """From what `included_row` made."""
-    return tuple(starmap(Included, json.loads(packed))) if packed else ()
+def document_row(doc_id: int, document: Document, chunk_count: int, indexed_at: str) -> Row:
+    """The row of `documents`."""
+    return {
+        "id": doc_id,
+        **{name: getattr(document, name) for name in _DOCUMENT_FIELDS},
+        "modified": micros_or_no_date(document.last_modified),
+        "tags": json.dumps(document.tags),
+        "included": _json(_INCLUDED, document.included).decode() if document.included else "",
+        "chunk_count": chunk_count,
+        "indexed_at": indexed_at,
+        **_references(document),
+        "facts": _json(_DOCUMENT, document, exclude=_TEXT_FIELDS).decode(),
+    }
 
 
 def text_row(doc_id: int, document: Document) -> Row:
-    """The values of `texts`: text and structure, compressed."""
-    structure = {
-        "blocks": [(b.kind, b.start, b.end, b.header_end) for b in document.blocks],
-        "page_starts": document.page_starts,
-        "excluded": [(e.start, e.end, e.reason) for e in document.excluded],
-        "links": [(link.text, link.target, link.start) for link in document.links],
-        "labels": document.labels,
-        "front_matter": dict(document.front_matter),
-    }
-    packed = json.dumps(structure, default=str).encode()
-    return doc_id, zlib.compress(document.text.encode(), COMPRESSION), zlib.compress(packed, COMPRESSION)
+    """The row of `texts`: text and structure, compressed."""
+    structure = _json(_DOCUMENT, document, include=_TEXT_FIELDS - {"text"})
+    packed = {"text": document.text.encode(), "structure": structure}
+    return {"doc_id": doc_id, **{name: zlib.compress(data, COMPRESSION) for name, data in packed.items()}}
 
 
 def email_row(doc_id: int, email: Email) -> Row:
-    """`doc_id` and the values of EMAIL_COLUMNS."""
-    headers = {
-        "to": email.to,
-        "cc": email.cc,
-        "in_reply_to": email.in_reply_to,
-        "references": email.references,
-        "attachments": [(a.filename, a.content_type, a.size) for a in email.attachments],
+    """The row of `emails`: what is looked for."""
+    return {
+        "doc_id": doc_id,
+        **{name: getattr(email, name) for name in _EMAIL_FIELDS},
+        "has_attachments": bool(email.attachments),
+        "recipients": " ".join((*email.to, *email.cc)),
     }
-    recipients = " ".join((*email.to, *email.cc))
-    fields = attrgetter(*EMAIL_FIELDS)(email)
-    return (doc_id, *fields, bool(email.attachments), json.dumps(headers), recipients)
 
 
 def chunk_row(chunk_id: int, doc_id: int, chunk: Chunk) -> Row:
-    """The chunk's id, the values of CHUNK_COLUMNS, and its text's key."""
-    marks = ([astuple(frame) for frame in chunk.frames], chunk.titles, chunk.unseen)
-    frames = json.dumps(marks) if any(marks) else ""
-    fields = attrgetter(*CHUNK_FIELDS)(chunk)
-    return (chunk_id, doc_id, *fields, json.dumps(chunk.heading_path), frames, text_key(chunk.text))
+    """The row of `chunks`."""
+    return {
+        "id": chunk_id,
+        "doc_id": doc_id,
+        **{name: getattr(chunk, name) for name in _CHUNK_FIELDS},
+        "text_key": text_key(chunk.text),
+        "facts": _json(_CHUNK, chunk, exclude=set(_CHUNK_FIELDS)).decode(),
+    }
 
 
 def text_key(text: str) -> int:
@@ -213,68 +167,33 @@ def text_key(text: str) -> int:
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
-def stored_chunk(row: Row) -> StoredChunk:
-    """From the chunk's id and CHUNK_COLUMNS."""
-    chunk_id, doc_id, ordinal, start, end, text, level, page, line_start, line_end, digest, path, packed = row
-    frames, titles, unseen = json.loads(packed) if packed else ((), (), ())
-    marks = (tuple(starmap(Frame, frames)), tuple(map(tuple, titles)), tuple(map(tuple, unseen)))
-    place = (level, page, line_start, line_end, digest)
-    return StoredChunk(chunk_id, doc_id, Chunk(ordinal, start, end, text, _heading_path(path), *place, *marks))
+def stored_chunk(row: tuple[Any, ...]) -> StoredChunk:
+    """From the values of CHUNK_COLUMNS."""
+    chunk_id, doc_id, *values, facts = row
+    known = dict(zip(_CHUNK_FIELDS, values, strict=True))
+    return StoredChunk(chunk_id, doc_id, _CHUNK.validate_python(known | json.loads(facts)))
 
 
-@lru_cache(maxsize=4096)
-def _heading_path(packed: str) -> tuple[str, ...]:
-    """Remembered: the passages of a section share theirs."""
-    return tuple(json.loads(packed))
+def stored_document(facts: str, thread_id: str | None, text: bytes | None, structure: bytes, **known: Any) -> Document:
+    """From what the rows hold; `known` are fields that may have changed since the document was put."""
+    values = json.loads(facts) | known | {"text": "" if text is None else unpack_text(text)}
+    if text is not None:
+        values |= json.loads(zlib.decompress(structure))
+    if thread_id is not None:
+        values["email"]["thread_id"] = thread_id
+    return _DOCUMENT.validate_python(values)
 
 
-def stored_document(row: Row, email: Row | None, text: Row | None, also_in: tuple[str, ...]) -> StoredDocument:
-    """From the id and DOCUMENT_COLUMNS, EMAIL_COLUMNS of a mail, and (text, structure) where asked for."""
-    doc_id, *values, _, tags, headings, notes, chunk_count, indexed_at, included = row
-    fields = dict(zip(DOCUMENT_FIELDS, values, strict=True))
-    fields["title_in_text"] = bool(fields["title_in_text"])
-    document = Document(
-        **fields,
-        text="" if text is None else unpack_text(text[0]),
-        headings=tuple(starmap(Heading, json.loads(headings))),
-        tags=tuple(json.loads(tags)),
-        email=None if email is None else stored_email(email),
-        notes=tuple(json.loads(notes)),
-        included=stored_included(included),
-        **({} if text is None else _structure(text[1])),
-    )
-    return StoredDocument(doc_id, document, chunk_count, indexed_at, also_in)
+def stored_email(facts: str, thread_id: str) -> Email:
+    """A mail's headers, from the facts of its document."""
+    return _EMAIL.validate_python(json.loads(facts)["email"] | {"thread_id": thread_id})
+
+
+def stored_included(packed: str) -> tuple[Included, ...]:
+    """The files that a document includes, from its column."""
+    return _INCLUDED.validate_json(packed)
 
 
 def unpack_text(packed: bytes) -> str:
     """A document's text as it was put."""
     return zlib.decompress(packed).decode()
-
-
-def _structure(packed: bytes) -> dict[str, Any]:
-    structure = json.loads(zlib.decompress(packed))
-    return {
-        "blocks": tuple(starmap(Block, structure["blocks"])),
-        "page_starts": tuple(structure["page_starts"]),
-        "excluded": tuple(starmap(Excluded, structure["excluded"])),
-        "links": tuple(starmap(Link, structure["links"])),
-        "labels": tuple(structure["labels"]),
-        "front_matter": structure["front_matter"],
-    }
-
-
-def stored_email(row: Row) -> Email:
-    """From EMAIL_COLUMNS."""
-    *values, _, packed, _ = row
-    fields = dict(zip(EMAIL_FIELDS, values, strict=True))
-    headers = json.loads(packed)
-    fields |= {name: tuple(headers[name]) for name in ("to", "cc", "in_reply_to", "references")}
-    return Email(
-        **{**fields, "is_answer": bool(fields["is_answer"])},
-        attachments=tuple(starmap(Attachment, headers["attachments"])),
-    )
-
-
-def encodable(result: ReadResult) -> ReadResult:
-    """The same with each half surrogate replaced by one other character: offsets stay."""
-    return without(_SURROGATE, result)

@@ -9,7 +9,7 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import cache
 from pathlib import Path
 from threading import RLock
@@ -46,17 +46,19 @@ class SqliteSession(Session):
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
 
-    def rows(self, statement: str, *values: object) -> list[Any]:
+    def _execute(self, statement: str, values: Sequence[object]) -> sqlite3.Cursor:
         # A list is one bound value, whatever its length: one prepared statement.
         bound = [json.dumps(value) if isinstance(value, list) else value for value in values]
-        return self.connection.execute(_translated(statement), bound).fetchall()
+        return self.connection.execute(_translated(statement), bound)
+
+    def rows(self, statement: str, *values: object) -> list[Any]:
+        return self._execute(statement, values).fetchall()
 
     def many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
         self.connection.executemany(statement, rows)
 
     def stream(self, statement: str, *values: object) -> Iterator[list[Any]]:
-        bound = [json.dumps(value) if isinstance(value, list) else value for value in values]
-        cursor = self.connection.execute(_translated(statement), bound)
+        cursor = self._execute(statement, values)
         while rows := cursor.fetchmany(_STREAMED):
             yield rows
 
@@ -78,21 +80,17 @@ class SqliteDatabase(Database):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if _mark_of(path).exists():
             raise Damaged(f"The {name} {path} could not be read when it was open before.")
-        try:
-            self._writer = _connect(path)
-        except sqlite3.DatabaseError as error:
-            raise self._opening(error) from error
-        try:
-            self._prepare(template, version)
-        except BaseException as error:
-            self._writer.close()
-            if isinstance(error, sqlite3.DatabaseError):
+        with ExitStack() as undone:
+            try:
+                self._writer = undone.enter_context(closing(_connect(path)))
+                self._prepare(template, version)
+            except sqlite3.DatabaseError as error:
                 raise self._opening(error) from error
-            raise
+            undone.pop_all()
 
     @property
     def damage(self) -> str:
-        """What was found damaged since it was opened, in a sentence; a file that is gone is noticed by asking."""
+        # a file that is gone is noticed by asking
         if not self._damage and self._is_deleted():
             self._explained(sqlite3.OperationalError())
         return self._damage
@@ -117,7 +115,6 @@ class SqliteDatabase(Database):
 
     @contextmanager
     def write(self) -> Iterator[Session]:
-        """The one writer, in a transaction, or in a part of one, that is undone where the block fails."""
         with self._write_lock:
             self._require_open()
             writer = self._writer

@@ -124,15 +124,17 @@ T = TypeVar("T")
 
 
 def without(unstorable: re.Pattern[str], value: T) -> T:
-    """The same dataclass, tuple or text with each such character replaced by U+FFFD: offsets stay."""
+    """The same dataclass, sequence, mapping or text with each such character replaced by U+FFFD: offsets stay."""
     return cast(T, _replaced(unstorable, value))
 
 
 def _replaced(unstorable: re.Pattern[str], value: object) -> object:
     if isinstance(value, str):
         return unstorable.sub("\ufffd", value)
-    if isinstance(value, tuple):
-        return tuple(_replaced(unstorable, item) for item in value)
+    if isinstance(value, tuple | list):
+        return type(value)(_replaced(unstorable, item) for item in value)
+    if isinstance(value, dict):
+        return {_replaced(unstorable, name): _replaced(unstorable, item) for name, item in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{f.name: _replaced(unstorable, getattr(value, f.name)) for f in fields(value)})
     return value

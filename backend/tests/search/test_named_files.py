@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import pytest
 
-from librarian.models import Filters, Mode, Query, SourceFile
+from librarian.models import Filters, Mode, Query
 
 from .library import Library
 
@@ -59,11 +59,3 @@ def test_a_file_named_by_its_path_its_end_or_its_name_comes_first(library: Libra
 def test_filters_apply_to_a_file_that_is_named(library: Library) -> None:
     found = library.engine().search(Query("setup.md", filters=Filters(product="till")))
     assert {hit.document.document.product for hit in found.hits} == {"till"}
-
-
-def test_a_moved_document_keeps_its_title_and_gets_its_new_name(library: Library) -> None:
-    library.catalog.move("shop/guide/about.md", SourceFile("", "shop/guide/history.md", "shop", "guide", 1, 1))
-    library.catalog.bump()
-    engine = library.engine()
-    for question in ("history.md", "Page on subject 2"):
-        assert engine.search(Query(question)).hits[0].document.document.file_path == "shop/guide/history.md"

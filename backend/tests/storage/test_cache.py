@@ -92,13 +92,3 @@ def test_threads_share_one_cache() -> None:
     entries, hits, misses = cache.stats()
     assert entries == 8
     assert hits + misses == 8000
-
-
-def test_values_are_bounded_by_their_weight_together() -> None:
-    cache: LruCache[int, str] = LruCache(9, most_weight=10, weigh=len)
-    cache.put(1, "x" * 6)
-    cache.put(2, "y" * 6)
-    assert (cache.get(1), cache.get(2)) == (None, "y" * 6)
-    cache.put(2, "z")
-    cache.put(3, "w" * 9)
-    assert (cache.get(2), cache.get(3)) == ("z", "w" * 9)

@@ -28,7 +28,7 @@ from librarian.storage.embedding_cache import EmbeddingCache
 from librarian.storage.postgres.database import Database
 from librarian.storage.postgres.keyword_index import PostgresKeywordIndex
 from tests import postgres
-from tests.contracts.catalog_contract import HISTORY, SEVERAL, CatalogContract, document, result, source
+from tests.contracts.catalog_contract import HISTORY, SEVERAL, CatalogContract, document, result
 
 HOSTILE = ["'; DROP TABLE documents; --", 'a"b', "%s", "{}", "\\'; SELECT pg_sleep(9)", "$1", "🦊 ü"]
 
@@ -65,7 +65,7 @@ def test_columns_take_up_what_another_server_wrote(tmp_path: Path, monkeypatch: 
     one.put([result(document(f"alpha/api/{n}.md")) for n in range(20)])
     assert other.columns().documents == 20
     one.put([result(document("beta/api/b.md"))])
-    one.move("alpha/api/1.md", source("beta/api/1.md"))
+    CatalogContract.move(one, "alpha/api/1.md", "beta/api/1.md")
     one.remove(["alpha/api/2.md"])
     with monkeypatch.context() as patched:
         patched.setattr("librarian.storage.queries.columns_of", None)  # reading anew would fail
@@ -108,7 +108,7 @@ def test_hostile_names_are_only_names(tmp_path: Path, name: str) -> None:
         assert reader.meta(name) == name
         assert reader.products()[made.product] == {made.component: 1}
     assert catalog.columns().select(Filters(product=made.product)).count == len(result(made).chunks)
-    catalog.move(path, source(f"{name}/moved.md"), title=name)
+    CatalogContract.move(catalog, path, f"{name}/moved.md", title=name)
     assert catalog.remove([f"{name}/moved.md"])[0]
     assert catalog.verify() == []
     catalog.close()

@@ -9,23 +9,20 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
-import re
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import SetupError, Unavailable, missing_extra
-from ...text.characters import without
 from ..database import CATALOG, EMBEDDING_CACHE, VERSION, Dialect, Session, tables_for
 from ..database import Database as BaseDatabase
 
 if TYPE_CHECKING:
     from psycopg import Connection
+    from psycopg_pool import ConnectionPool
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 CONNECTIONS: Final = 20
 WRITING: Final = "writing"  #: the lock that transactions share while they commit
@@ -35,7 +32,6 @@ _SILENT_S: Final = 1.0  #: how long a call waits for a server that was away the 
 #: Seconds after which the server takes a machine that fell silent for dead, and frees what it had locked.
 _KEEPALIVE: Final = {"tcp_keepalives_idle": 10, "tcp_keepalives_interval": 5, "tcp_keepalives_count": 3}
 _STREAMED: Final = 1024  #: rows per batch
-_UNSTORABLE: Final = re.compile("[\ud800-\udfff\0]")  # half surrogates, and what PostgreSQL's texts can't hold
 
 # text that is ordered by bytes, whatever the database's own order; texts of any length have a hash index
 _DIALECT: Final = Dialect("bigint PRIMARY KEY", 'text COLLATE "C"', "bytea", "", "USING hash")
@@ -70,11 +66,9 @@ class PostgresSession(Session):
         return cursor.fetchall() if cursor.description else []
 
     def many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
-        """Execute the statement for each row of values, without waiting for each answer."""
         self.connection.cursor().executemany(_translated(statement).encode(), rows)
 
     def stream(self, statement: str, *values: object) -> Iterator[list[Any]]:
-        """The rows that a statement returns, in batches that a cursor on the server gives."""
         with self.connection.cursor(name="stream") as cursor:
             cursor.execute(_translated(statement).encode(), [_storable(value) for value in values])
             while rows := cursor.fetchmany(_STREAMED):
@@ -85,7 +79,7 @@ class PostgresSession(Session):
 
 
 class Database(BaseDatabase):
-    """One library's schema. Parts that use it call `join` and `close`; the last to leave closes the connections.
+    """One library's schema, which several parts share.
 
     Args:
         url: `postgresql://user:password@host/name`.
@@ -114,9 +108,8 @@ class Database(BaseDatabase):
             raise missing_extra("postgres", error) from error
         self.schema = schema
         self.text_search = text_search
+        self.unstorable = (ValueError, psycopg.DataError)
         self._url = url
-        self._users = 0
-        self._users_lock = threading.Lock()
         self._here = threading.local()
         self._snapshots = threading.BoundedSemaphore(max(1, connections - _SPARE))
         self._wait_s = wait_s
@@ -147,25 +140,11 @@ class Database(BaseDatabase):
             open=True,
         )
 
-    # -- who uses it -----------------------------------------------------------------------------------------------
-
-    def join(self) -> Database:
-        """One more part uses this database."""
-        with self._users_lock:
-            self._users += 1
-        return self
-
     def close(self) -> None:
-        """One part fewer; the last one closes all connections."""
-        with self._users_lock:
-            self._users -= 1
-            pool, self._pool = (self._pool, None) if self._users <= 0 else (None, self._pool)
+        """Close all connections."""
+        pool, self._pool = self._pool, None
         if pool is not None:
             pool.close()
-
-    def storable(self, value: T) -> T:
-        """The value with U+FFFD for NUL and half surrogates."""
-        return without(_UNSTORABLE, value)
 
     # -- transactions ----------------------------------------------------------------------------------------------
 
@@ -211,18 +190,23 @@ class Database(BaseDatabase):
 
         The first who finds the server away waits `wait_s` for it, the others a moment until it is back.
         """
-        if self._pool is None:
-            raise Unavailable("The PostgreSQL library is closed.", hint="Open the library again.")
         from psycopg_pool import PoolTimeout
 
+        pool = self.require_open()
         try:
-            with self._pool.connection(timeout=min(_SILENT_S, self._wait_s) if self._silent else None) as connection:
+            with pool.connection(timeout=min(_SILENT_S, self._wait_s) if self._silent else None) as connection:
                 self._silent = False
                 yield connection
         except PoolTimeout:
-            failed = self._pool.get_stats().get("connections_errors", 0) if self._pool is not None else 0
+            failed = pool.get_stats().get("connections_errors", 0)
             self._silent, self._failed = failed > self._failed, failed  # else all are in use
             raise
+
+    def require_open(self) -> ConnectionPool[Connection[Any]]:
+        """Raises `Unavailable` once the database was closed."""
+        if self._pool is None:
+            raise Unavailable("The PostgreSQL library is closed.", hint="Open the library again.")
+        return self._pool
 
     def session(self) -> Connection[Any]:
         """A connection of one's own, outside the pool: for locks and listening. The caller closes it."""

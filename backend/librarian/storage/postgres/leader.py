@@ -25,7 +25,7 @@ class LeaderLock:
     """Takes the lock when it is free, in a thread of its own. `on_generation` is called with each new index version."""
 
     def __init__(self, database: Database, *, on_generation: Callable[[int], None], retry_s: float = 2.0) -> None:
-        self._database = database.join()
+        self._database = database
         self._on_generation, self._retry_s = on_generation, retry_s
         self._stop, self._leading, self._decided = threading.Event(), threading.Event(), threading.Event()
         self._announcing, self._announced = threading.Lock(), 0
@@ -67,7 +67,6 @@ class LeaderLock:
             self._stop.set()
             if self._thread is not None:
                 self._thread.join()
-            self._database.close()
 
     def _run(self) -> None:
         while not self._stop.is_set():
