@@ -972,7 +972,7 @@ class CatalogContract:
             catalog.columns()
         paths = sorted(catalog.known())
         for number, product in moves:
-            if number < len(paths):
+            if number < len(paths) and paths[number] in catalog.known():
                 self.move(catalog, paths[number], f"{product}/moved/{paths[number].replace('/', '-')}")
         catalog.columns()
         catalog.remove([paths[number] for number in removals if number < len(paths)])
