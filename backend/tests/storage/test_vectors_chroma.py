@@ -117,7 +117,7 @@ def test_payloads_are_kept_for_other_programs(store: ChromaStore) -> None:
 # -- damage --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("what", ["header.bin", "data_level0.bin", "length.bin"])
+@pytest.mark.parametrize("what", ["header.bin", "data_level0.bin"])
 def test_a_damaged_graph_costs_a_child_at_most_and_is_set_aside(folder: Path, what: str) -> None:
     store = ChromaStore(folder, "windows", 16)
     fill(store)
@@ -318,7 +318,7 @@ def test_the_model_that_answers_has_the_collection_of_the_name_that_is_set(folde
     for store in (before, after):
         store.close()
     ChromaStore(folder, "documents", 16, model="b").close()
-    assert names(folder) == {"documents": 40}
+    assert names(folder) == {"documents": 40, "documents-a": 0}
 
 
 def client_of(folder: Path) -> ClientAPI:
