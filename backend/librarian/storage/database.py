@@ -59,6 +59,7 @@ class Session(Protocol):
 
     def notify(self, generation: int) -> None:
         """Tell other servers, where there are any, after the commit that there is a new generation."""
+        return
 
 
 class Database(Protocol):

@@ -301,8 +301,10 @@ class CatalogReader:
             (topics, "e.topic AMONG ?"),
             (fingerprints, "e.fingerprint AMONG ?"),
         ):
-            for *known, facts, thread_id in self._rows(f"{_MAILS} {where}", list(names)) if names else ():
-                found[known[0]] = StoredMail(*known, email=stored_email(facts, thread_id))
+            rows = self._rows(f"{_MAILS} {where}", list(names)) if names else []
+            for doc_id, path, product, component, chunk_count, facts, thread_id in rows:
+                email = stored_email(facts, thread_id)
+                found[doc_id] = StoredMail(doc_id, path, product, component, chunk_count, email)
         return [found[doc_id] for doc_id in sorted(found)]
 
     # -- totals ----------------------------------------------------------------------------------------------------
