@@ -287,7 +287,7 @@ class ChromaStore(VectorStore):
         mine = {"base": self._base, "model": self._model}
         own = next((name for name, facts in noted.items() if mine.items() <= facts.items()), None)
         taken = self._base in noted and own != self._base
-        if taken and "model" in noted[self._base] and not self._of(self._base).count():  # it answers no more
+        if own and taken and "model" in noted[self._base] and not self._of(self._base).count():  # it answers no more
             self._of(self._base).modify(name=collection_name(f"{self._base}-{noted[self._base]['model']}"))
             taken = False
         name = collection_name(f"{self._base}-{self._model}") if taken else self._base
