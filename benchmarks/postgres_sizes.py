@@ -69,7 +69,7 @@ def main() -> None:
                 print(f"| {label} | {table / chunks:.0f} | {(table + indexes) / chunks:.0f} |")
         print(f"| all | | {total:.0f} |\n")
         columns = catalog.columns()
-        memory = columns.table.nbytes + columns.passages.nbytes
+        memory = columns.table.nbytes + columns.chunks.nbytes
         print(f"columns in each server's memory: {memory / chunks:.1f} bytes a passage")
         for size in (1e6, 1e7, 1e8):
             told = f"{size * total / 1e9:,.0f} GB in PostgreSQL, {size * memory / chunks / 1e9:.2f} GB of columns"

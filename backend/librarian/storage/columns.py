@@ -67,7 +67,7 @@ class Mail:
 class Columns:
     """The columns at one generation, and what filters let through.
 
-    `table`, `links` and `paths` are by document id, `passages` by chunk id. The numbers of `tags` are codes, those of
+    `table`, `links` and `paths` are by document id, `chunks` by chunk id. The numbers of `tags` are codes, those of
     `names` the keys of what links may call documents; `links` are the packed keys of what a document's own links may
     mean. Vocabularies (of each of `CODED`, of tags and threads) give the codes of names; they only grow, so that older
     columns may go on using them.
@@ -76,7 +76,7 @@ class Columns:
     generation: int
     shared_products: frozenset[str]
     table: Table
-    passages: Table
+    chunks: Table
     tags: Pairs
     names: Pairs
     links: list[bytes]
@@ -101,7 +101,7 @@ class Columns:
         return Count(
             documents=kinds.get("document", 0),
             emails=kinds.get("email", 0),
-            chunks=int(np.count_nonzero(self.passages["document"])),
+            chunks=int(np.count_nonzero(self.chunks["document"])),
             embedded_chunks=0,
             products=len(products),
             by_product=dict(sorted(products.items())),
@@ -169,11 +169,11 @@ class Columns:
 
     def doc_of(self, chunk_ids: Ids) -> Ids:
         """Document id of each chunk id, 0 where unknown."""
-        return _looked_up(self.passages["document"], chunk_ids)
+        return _looked_up(self.chunks["document"], chunk_ids)
 
     def text_of(self, chunk_ids: Ids) -> Ids:
         """One number for all chunks of equal text; 0 where unknown."""
-        return _looked_up(self.passages["text"], chunk_ids)
+        return _looked_up(self.chunks["text"], chunk_ids)
 
     def modified_of(self, chunk_ids: Ids) -> Ids:
         """When each chunk's document was last modified, in µs since 1970; `NO_DATE` where unknown."""
@@ -189,7 +189,7 @@ class Columns:
 
     @cached_property
     def _chunk_counts(self) -> Ids:
-        return np.bincount(self.passages["document"])
+        return np.bincount(self.chunks["document"])
 
     def senders(self, doc_ids: Ids) -> list[str]:
         """Each mail's sender in its `unaccented` form; empty for documents."""
@@ -230,9 +230,9 @@ class Columns:
         documents = [owners[start:end] for start, end in zip(first, last, strict=True) if end > start]
         if not documents:
             return np.empty(0, dtype=np.int64)
-        ids = np.flatnonzero(np.isin(self.passages["document"], np.concatenate(documents)))
+        ids = np.flatnonzero(np.isin(self.chunks["document"], np.concatenate(documents)))
         ids = ids if selection.mask is None else ids[selection.mask[ids]]
-        return ids[np.unique(self.passages["document"][ids], return_index=True)[1]]
+        return ids[np.unique(self.chunks["document"][ids], return_index=True)[1]]
 
     def in_links(self, doc_ids: Ids, sources: Ids) -> Ids:
         """How many of the documents `sources`, each named once or more, link to each of these."""
@@ -276,7 +276,7 @@ class Columns:
         """Just these chunks: a mask of full length with no filters; unknown ids are left out."""
         ids = np.asarray(chunk_ids, dtype=np.int64)
         documents = self.doc_of(ids)
-        mask = _mask(len(self.passages), ids[documents != 0])
+        mask = _mask(len(self.chunks), ids[documents != 0])
         return Selection(Filters(), mask, int(np.count_nonzero(mask)), doc_ids=np.unique(documents[documents != 0]))
 
     def select(self, filters: Filters) -> Selection:
@@ -303,8 +303,8 @@ class Columns:
             complete = False
             passing &= _mask(len(passing), doc_ids)
         if bool(np.array_equal(passing, self._alive)):
-            return Selection(filters, None, int(np.count_nonzero(self.passages["document"])))
-        mask = passing[self.passages["document"]]
+            return Selection(filters, None, int(np.count_nonzero(self.chunks["document"])))
+        mask = passing[self.chunks["document"]]
         return Selection(
             filters,
             mask,
@@ -420,7 +420,7 @@ def columns_of(
         generation,
         shared_products,
         table=np.full(1, _NO_DOCUMENT),
-        passages=np.full(1, _NO_CHUNK),
+        chunks=np.full(1, _NO_CHUNK),
         tags=np.empty((0, 2), dtype=np.int64),
         names=np.empty((0, 2), dtype=np.int64),
         links=[b""],
@@ -439,15 +439,15 @@ def columns_with(
     doc_ids = np.array([row[0] for row in documents], dtype=np.int64)
     more = max(0, 1 + max((*changed, *doc_ids.tolist()), default=0) - len(columns.table))
     table = _extended(columns.table, more, _NO_DOCUMENT)
-    passages = _extended(columns.passages, int(chunk_ids.max(initial=0)) + 1 - len(columns.passages), _NO_CHUNK)
+    chunk_table = _extended(columns.chunks, int(chunk_ids.max(initial=0)) + 1 - len(columns.chunks), _NO_CHUNK)
     paths, links, mails = columns.paths + [""] * more, columns.links + [b""] * more, dict(columns.mails)
-    gone = _mask(len(table), changed)
-    table[gone] = _NO_DOCUMENT
-    passages[gone[passages["document"]]] = _NO_CHUNK
+    dropped = _mask(len(table), changed)
+    table[dropped] = _NO_DOCUMENT
+    chunk_table[dropped[chunk_table["document"]]] = _NO_CHUNK
     for doc_id in changed:
         paths[doc_id], links[doc_id] = "", b""
         mails.pop(doc_id, None)
-    passages["document"][chunk_ids], passages["text"][chunk_ids] = documents_of, text_keys
+    chunk_table["document"][chunk_ids], chunk_table["text"][chunk_ids] = documents_of, text_keys
     codes = columns.vocabularies
     table["group"][doc_ids] = table["same"][doc_ids] = doc_ids
     table["modified"][doc_ids] = [row[1] for row in documents]
@@ -468,9 +468,9 @@ def columns_with(
         generation,
         columns.shared_products,
         table,
-        passages,
-        _with_pairs(columns.tags, gone, np.array(tags, dtype=np.int64).reshape(-1, 2)),
-        _with_pairs(columns.names, gone, names),
+        chunk_table,
+        _with_pairs(columns.tags, dropped, np.array(tags, dtype=np.int64).reshape(-1, 2)),
+        _with_pairs(columns.names, dropped, names),
         links,
         paths,
         mails,
@@ -478,8 +478,8 @@ def columns_with(
     )
 
 
-def _code(vocabulary: dict[str, int], name: str) -> int:
-    return vocabulary.setdefault(name, len(vocabulary))
+def _code(codes: dict[str, int], name: str) -> int:
+    return codes.setdefault(name, len(codes))
 
 
 def _extended(table: Table, more: int, row: Table) -> Table:
@@ -488,9 +488,9 @@ def _extended(table: Table, more: int, row: Table) -> Table:
     return np.concatenate((table.view(raw), np.full(max(0, more), row).view(raw))).view(table.dtype)
 
 
-def _with_pairs(held: Pairs, gone: Mask, pairs: Pairs) -> Pairs:
-    """What is held, but of the documents that are `gone`, with the pairs of others."""
-    staying = held[~gone[held[:, 0]]]
+def _with_pairs(held: Pairs, dropped: Mask, pairs: Pairs) -> Pairs:
+    """What is held, but of the `dropped` documents, with the pairs of others."""
+    staying = held[~dropped[held[:, 0]]]
     added = pairs[np.argsort(pairs[:, 1], kind="stable")]
     return np.insert(staying, np.searchsorted(staying[:, 1], added[:, 1], "right"), added, axis=0)
 
