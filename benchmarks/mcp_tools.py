@@ -18,7 +18,7 @@ from mcp import Client
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "backend"))
 
 from librarian import Librarian
-from librarian.api.mcp_transports import McpServer
+from librarian.api.mcp import McpServer
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,13 +97,12 @@ def manifest(program: Path) -> dict[str, Any]:
         "tools": [{"name": tool.name, "description": tool.title} for tool in TOOLSETS["default"]],
         "prompts": [
             {
-                "name": prompt.name,
-                "description": prompt.request.__doc__,
-                "arguments": list(prompt.request.model_fields),
-                "text": f"{prompt.title}: "
-                + ", ".join(f"${{arguments.{name}}}" for name in prompt.request.model_fields),
+                "name": name,
+                "description": prompt.__doc__,
+                "arguments": list(prompt.model_fields),
+                "text": f"{prompt.title}: " + ", ".join(f"${{arguments.{field}}}" for field in prompt.model_fields),
             }
-            for prompt in PROMPTS
+            for name, prompt in PROMPTS.items()
         ],
         "prompts_generated": True,
         "compatibility": {"platforms": ["darwin", "linux"]},

@@ -42,6 +42,8 @@ class LibrarianError(Exception):
     """Base of all errors that Librarian raises on purpose."""
 
     code = "error"
+    exit_code = SETUP  #: by which a script knows who can mend it
+    http_status = 503  #: whose fault it is
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -64,6 +66,8 @@ class CallerError(LibrarianError):
     """The caller asked for something that can't be; the message says what would be right."""
 
     code = "bad_request"
+    exit_code = CALLER
+    http_status = 400
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(abridged(message), hint=hint)
@@ -73,18 +77,22 @@ class NotFound(CallerError):
     """What was asked for by name isn't there; the hint names the nearest."""
 
     code = "not_found"
+    exit_code = NOTHING_FOUND
+    http_status = 404
 
 
 class Busy(CallerError):
     """More work is queued than can be answered in time."""
 
     code = "busy"
+    http_status = 503
 
 
 class SourceError(LibrarianError):
     """A file can't be read or isn't what it says; `reason` is a short stable word for statistics."""
 
     code = "unreadable"
+    exit_code = UNREADABLE
 
     def __init__(self, message: str, *, hint: str = "", reason: str = "unreadable") -> None:
         super().__init__(message, hint=hint)
@@ -101,6 +109,13 @@ class Damaged(SetupError):
     """A stored file can't be read; a derived one may be deleted and is then rebuilt."""
 
     code = "damaged"
+
+
+class Internal(LibrarianError):
+    """A bug that the daemon has met; its log has the traceback."""
+
+    code = "internal"
+    exit_code = BUG
 
 
 class Unavailable(LibrarianError):

@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Event
@@ -673,9 +673,6 @@ class TokenSpan(NamedTuple):
     start: int
     end: int
 
-
-Observer: TypeAlias = Callable[..., None]
-"""Called with an event and its fields, where packages report what happened, for /metrics and logs."""
 
 DEADLINE: Final[ContextVar[Deadline]] = ContextVar("deadline", default=Deadline())  # noqa: B039  (nobody cancels it)
 """Of the operation that runs in this context."""

@@ -19,9 +19,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from librarian import schemas
-from librarian.cli import main
 from librarian.embeddings.model_table import known, spec_of
-from librarian.errors import missing_extra
+from librarian.errors import BUG, CALLER, NOTHING_FOUND, SETUP, UNREADABLE, missing_extra
 from librarian.parsing import metadata
 from librarian.schemas import TOOLSETS, Operation
 from librarian.search import ranker
@@ -68,7 +67,7 @@ def test_every_command_and_its_options_are_on_the_commands_page(name: str) -> No
             assert not option.startswith("--") or option == "--help" or option in page, f"{option} is undocumented"
 
 
-@pytest.mark.parametrize("code", [0, main.NOTHING_FOUND, main.CALLER, main.UNREADABLE, main.BUG, main.SETUP])
+@pytest.mark.parametrize("code", [0, NOTHING_FOUND, CALLER, UNREADABLE, BUG, SETUP])
 def test_every_exit_code_is_on_the_commands_page(code: int) -> None:
     assert f"| {code} |" in reference.PAGE.read_text("utf-8")
 

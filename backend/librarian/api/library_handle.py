@@ -1,4 +1,4 @@
-"""A handle on a library that is still being opened: calls wait, and the instructions of the last start are kept."""
+"""What the interfaces of a process share: a library that may still be opening, threads for calls, and MCP's routes."""
 
 from __future__ import annotations
 
@@ -8,40 +8,31 @@ import contextvars
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from starlette.routing import BaseRoute, Route, Router
-from starlette.types import Receive, Scope, Send
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .. import __version__
-from ..errors import Busy, LibrarianError, Unavailable
+from ..errors import Busy, LibrarianError
 from ..files.writing import write_whole
-from ..models import DEADLINE, REQUEST, Deadline, Observer, new_id
+from ..models import DEADLINE, REQUEST, Deadline, new_id
 
 if TYPE_CHECKING:
     from ..library import Librarian
-    from ..schemas import ResponseModel
-    from .mcp_transports import McpServer
+    from .mcp import McpServer
 
+R = TypeVar("R")
 T = TypeVar("T")
 
+logger = logging.getLogger(__name__)
 
-@contextlib.contextmanager
-def observed(observe: Observer | None, interface: str, operation: str) -> Iterator[dict[str, Any]]:
-    """Tell the observer of a call that the body makes; the body may add the `answer`."""
-    start, seen = time.perf_counter(), {"outcome": "error", "answer": None}
-    try:
-        yield seen
-        seen["outcome"] = "ok"
-    except LibrarianError as error:
-        seen["outcome"] = error.code
-        raise
-    finally:
-        if observe is not None:
-            observe("call", interface=interface, operation=operation, seconds=time.perf_counter() - start, **seen)
+INTRODUCTION: Final = "introduction.txt"
+MAX_ERROR_LENGTH: Final = 2047  #: characters of instructions that only report an error
+_POLL_S: Final = 0.1  #: how often a waiting call checks its deadline
 
 
 class Calls:
@@ -55,22 +46,19 @@ class Calls:
         self._most = threads + queue
         self._timeout_ms = timeout_s * 1000
         self._lock = threading.Lock()
-        self._pending = 0
-
-    @property
-    def pending(self) -> int:
-        """Calls that run or wait."""
-        return self._pending
+        self.pending = 0  #: calls that run or wait
+        self.observe: Callable[..., None] | None = None
+        """Told of each `answer`: interface, operation, outcome, seconds, and the response where there is one."""
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run `work` in a thread, with a `DEADLINE` that cancelling the awaiting task cancels. Raises `Busy`, too."""
         with self._lock:
-            if self._pending >= self._most:
+            if self.pending >= self._most:
                 raise Busy(
-                    f"Librarian is busy: {self._pending} requests are being answered or waiting.",
+                    f"Librarian is busy: {self.pending} requests are being answered or waiting.",
                     hint="Try again in a second.",
                 )
-            self._pending += 1
+            self.pending += 1
         deadline = Deadline.of_ms(self._timeout_ms)
         try:
             context = contextvars.copy_context()
@@ -87,20 +75,33 @@ class Calls:
         finally:
             deadline.cancelled.set()
 
+    async def answer(self, interface: str, operation: str, call: Callable[[], R], show: Callable[[R], T]) -> T:
+        """What `show` makes of the response to `call`, both run in a thread."""
+        start, outcome, responses = time.perf_counter(), "error", list[R]()
+
+        def work() -> T:
+            responses.append(call())
+            return show(responses[0])
+
+        try:
+            shown = await self.run(work)
+            outcome = "ok"
+            return shown
+        except LibrarianError as error:
+            outcome = error.code
+            raise
+        finally:
+            if self.observe is not None:
+                response = responses[0] if outcome == "ok" else None
+                self.observe(interface, operation, outcome, time.perf_counter() - start, response)
+
     def _left(self, _: object) -> None:
         with self._lock:
-            self._pending -= 1
+            self.pending -= 1
 
     def close(self) -> None:
         """End the threads once their calls have ended; calls that wait are dropped."""
         self._executor.shutdown(wait=True, cancel_futures=True)
-
-
-logger = logging.getLogger(__name__)
-
-INTRODUCTION: Final = "introduction.txt"
-MAX_ERROR_LENGTH: Final = 2047  #: characters of instructions that only report an error
-_POLL_S: Final = 0.1  #: how often a waiting call checks its deadline
 
 
 class LibraryHandle:
@@ -108,10 +109,9 @@ class LibraryHandle:
 
     def __init__(self, index: Path | None = None) -> None:
         self._stored = index / INTRODUCTION if index is not None else None
-        self._done = threading.Event()
-        self._library: Librarian | None = None
-        self._error: LibrarianError | None = None
+        self._opened: Future[Librarian] = Future()
         self._callbacks: list[Callable[[int], None]] = []
+        self.failed = self._opened.set_exception  #: with a `LibrarianError`, which every call raises from now on
 
     @classmethod
     def of(cls, library: Librarian | LibraryHandle) -> LibraryHandle:
@@ -124,40 +124,32 @@ class LibraryHandle:
 
     def opened(self, library: Librarian) -> None:
         """From now on `library` answers."""
-        self._library = library
         library.on_generation(self._announce)
-        self._done.set()
+        self._opened.set_result(library)
 
     def _announce(self, generation: int) -> None:
         for callback in list(self._callbacks):
             callback(generation)
 
-    def failed(self, error: LibrarianError) -> None:
-        """From now on every call raises `error`."""
-        self._error = error
-        self._done.set()
-
     @property
     def library(self) -> Librarian | None:
         """The library, once it is open."""
-        return self._library
+        return self._opened.result() if self._opened.done() and not self._opened.exception() else None
 
     @property
     def introduced(self) -> bool:
         """Whether `instructions` needn't wait."""
-        return self._done.is_set() or bool(self._last())
+        return self._opened.done() or bool(self._last())
 
     def wait(self) -> Librarian:
         """The library, as soon as it is open. Raises what kept it from opening, and what the deadline does."""
-        while not self._done.wait(_POLL_S):
-            DEADLINE.get().check()
-        if self._library is None:
-            raise self._error or Unavailable("The library is closed.", hint="Ask again.")
-        return self._library
+        while True:
+            try:
+                return self._opened.result(_POLL_S)
+            except TimeoutError:
+                DEADLINE.get().check()
 
-    def call(
-        self, name: str, arguments: Mapping[str, object], deadline: Deadline | None = None
-    ) -> ResponseModel | Mapping[str, object]:
+    def call(self, name: str, arguments: Mapping[str, object], deadline: Deadline | None = None) -> Any:
         """As `Librarian.call`, once the library is open."""
         token = DEADLINE.set(deadline or DEADLINE.get())
         try:
@@ -167,22 +159,26 @@ class LibraryHandle:
 
     def products(self) -> list[str]:
         """Names of the products; none while the library is being opened or where they can't be read."""
-        if self._library is None:
+        if self.library is None:
             return []
-        try:
-            return [item.name for item in self._library.list_products().products]
-        except LibrarianError:
-            return []
+        with contextlib.suppress(LibrarianError):
+            return [item.name for item in self.library.list_products().products]
+        return []
 
     def instructions(self) -> str:
         """The library's, and before it is open those of the last start; a first start waits. Never raises."""
-        if not self._done.is_set() and (stored := self._last()):
-            return stored
+        last = self._last()
+        if last and not self._opened.done():
+            return last
         try:
             text = self.wait().instructions()
         except LibrarianError as error:
             return f"Librarian can't answer: {error}"[:MAX_ERROR_LENGTH]
-        self._keep(text)
+        if self._stored is not None and text != last:
+            try:
+                write_whole(self._stored, f"{__version__}\n{text}")
+            except OSError as error:
+                logger.warning("The instructions can't be kept: %s", error)
         return text
 
     def _last(self) -> str:
@@ -193,21 +189,19 @@ class LibraryHandle:
             return ""
         return text if version == __version__ else ""
 
-    def _keep(self, text: str) -> None:
-        if self._stored is None or self._last() == text:
-            return
-        try:
-            write_whole(self._stored, f"{__version__}\n{text}")
-        except OSError as error:
-            logger.warning("The instructions can't be kept: %s", error)
-
     def on_generation(self, callback: Callable[[int], None]) -> Callable[[], None]:
         """As `Librarian.on_generation`; before the library is open the callback is remembered."""
         self._callbacks.append(callback)
         return lambda: self._callbacks.remove(callback)
 
 
-MESSAGES = "/messages/"  #: where clients of the SSE transport post
+SSE: Final = "/sse"  #: where clients of the SSE transport listen
+MESSAGES: Final = "/messages/"  #: and where they post
+
+
+def mcp_routes(app: ASGIApp, endpoint: str = "/mcp") -> list[BaseRoute]:
+    """The paths that a `McpServer` or a `LazyMcpServer` answers, for a web application."""
+    return [Route(path, endpoint=app) for path in (endpoint, SSE, f"{MESSAGES}{{rest:path}}")]
 
 
 class LazyMcpServer:
@@ -216,7 +210,6 @@ class LazyMcpServer:
     def __init__(self, make: Callable[[Calls], McpServer]) -> None:
         self._make = make
         self.calls = Calls()
-        self.observe: Observer | None = None
         self._server: asyncio.Future[McpServer] | None = None  #: there while `run` runs
 
     @contextlib.asynccontextmanager
@@ -234,7 +227,6 @@ class LazyMcpServer:
     async def _serve(self, server: asyncio.Future[McpServer], ending: asyncio.Event) -> None:
         try:
             mcp_server = await asyncio.to_thread(self._make, self.calls)
-            mcp_server.observe = self.observe
             async with mcp_server.run():
                 server.set_result(mcp_server)
                 await ending.wait()
@@ -245,42 +237,26 @@ class LazyMcpServer:
                 server.exception()  # raised where the server is awaited; nothing may await it
             raise
 
-    @property
-    def _opened(self) -> McpServer | None:
-        if self._server is None or not self._server.done() or self._server.exception():
-            return None
-        return self._server.result()
-
     async def wait(self) -> McpServer:
         """The server, once it is made."""
         assert self._server is not None, "used outside of run()"
         return await asyncio.shield(self._server)
 
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As `McpServer.__call__`."""
+        await (await self.wait())(scope, receive, send)
+
+    @property
+    def _made(self) -> McpServer | None:
+        is_made = self._server is not None and self._server.done() and not self._server.exception()
+        return self._server.result() if self._server is not None and is_made else None
+
     @property
     def streams(self) -> int:
         """How many `/sse` streams are open."""
-        return self._opened.streams if self._opened else 0
+        return self._made.streams if self._made else 0
 
     def end_streams(self) -> None:
         """End all `/sse` streams."""
-        if self._opened:
-            self._opened.end_streams()
-
-    def routes(self, endpoint: str = "/mcp") -> list[BaseRoute]:
-        """The server's routes, for a web app."""
-        app = _LazyRoutes(self, endpoint)
-        return [Route(path, endpoint=app) for path in (endpoint, "/sse", f"{MESSAGES}{{rest:path}}")]
-
-
-class _LazyRoutes:
-    """A raw ASGI application that is the server's routes, once there is a server."""
-
-    def __init__(self, lazy: LazyMcpServer, endpoint: str) -> None:
-        self._lazy, self._endpoint = lazy, endpoint
-        self._router: Router | None = None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._router is None:
-            mcp_server = await self._lazy.wait()
-            self._router = Router(routes=mcp_server.routes(self._endpoint))
-        await self._router(scope, receive, send)
+        if self._made:
+            self._made.end_streams()

@@ -1,4 +1,7 @@
-"""MCP over one library, on the SDK's `MCPServer`: tools, prompts, resources, completions and notices of changes."""
+"""MCP over one library, on the SDK's `MCPServer`: tools, prompts, resources, completions and notices of changes.
+
+It is served as stateless Streamable HTTP and by the older SSE transport.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ import json
 import logging
 import os.path
 import time
-import zlib
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
@@ -27,31 +31,36 @@ from mcp.server.mcpserver.prompts.base import Prompt as SdkPrompt
 from mcp.server.mcpserver.prompts.base import PromptArgument
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
-from mcp.server.session import ServerSession
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+from mcp.server.runner import serve_dual_era_loop
+from mcp.server.sse import SseServerTransport
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
+from starlette.types import Receive, Scope, Send
 
 from ..errors import CallerError, LibrarianError, NotFound, SetupError, shortened
 from ..library import Librarian
-from ..models import SCHEME, Observer
+from ..models import SCHEME
 from ..schemas import (
     ALIASES,
     TOOLSETS,
     EmailSearchResponse,
     Operation,
     ResponseModel,
-    Result,
     ResultLimits,
     SearchResponse,
     input_schema,
     output_schema,
+    validated,
 )
 from ..text.sanitizing import escaped, inline, visible, wrap_untrusted
-from .library_handle import Calls, LibraryHandle, observed
+from .library_handle import MESSAGES, SSE, Calls, LibraryHandle
+from .mcp_http import pass_message, refused
 from .model_text import ON_REQUEST, cleaned, remarks, render, rest_of, structured
-from .prompts import COMPLETED, PROMPTS, fill
-from .rest import OBSERVED
+from .prompts import COMPLETED, PROMPTS
+from .rest import error_response
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -59,13 +68,10 @@ Ctx = ServerRequestContext[Any, Any]
 
 TEMPLATE = SCHEME + "{+path}"
 RESULTS_APP = "ui://librarian/results.html"
-_SEARCHES = (SearchResponse, EmailSearchResponse)
 LONGEST = 1_000_000  #: characters; hosts end a connection over frames of 8 MiB
 MOST_PRODUCTS = 30  #: that schemas name
-MOST_LINKS = 10  #: each costs the client some 200 bytes and the server some 9 µs
 MOST_COMPLETIONS = 100  #: the specification's limit
 _REPEATED = 60  #: characters of products' names that several tools' schemas repeat
-_LINKS_SINCE = "2025-06-18"  #: clients of older revisions refuse a whole answer for one link in it
 #: Arguments that hosts such as n8n add to every call; no tool takes them.
 ADDED_BY_CLIENTS = frozenset({"action", "chatInput", "sessionId", "tool", "toolCallId"})
 _ON_ONE_PAGE = frozenset({"tools/list", "prompts/list", "resources/templates/list"})
@@ -74,14 +80,6 @@ _READS = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)  # th
 _REPEATABLE = types.ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
-
-
-@dataclass(eq=False)
-class Connection:
-    """A connection that lasts: `session` is there once a client with handshake is ready for notices."""
-
-    session: ServerSession | None = None
-    watched: dict[str, str] = field(default_factory=dict)  #: resources, each with its last fingerprint
 
 
 class _Unchecked(FuncMetadata):
@@ -94,26 +92,33 @@ class _Unchecked(FuncMetadata):
         return result
 
 
-class LibraryServer(MCPServer[Any]):
-    """The methods of MCP over one library. Errors that a caller can correct are results, which reach the model."""
+class McpServer(MCPServer[Any]):
+    """The methods of MCP over one library. Errors that a caller can correct are results, which reach the model.
+
+    Use it inside `async with server.run():`, once. `most_streams` limits open `/sse` streams. `on_call` gets name and
+    version of the client that calls a tool.
+    """
 
     def __init__(
         self,
-        handle: LibraryHandle,
-        calls: Calls,
+        library: Librarian | LibraryHandle,
         *,
         toolsets: Sequence[str] = (),
         limits: ResultLimits = ResultLimits(),
+        calls: Calls | None = None,
         version: str = "",
         title: str = "Librarian",
+        most_streams: int = 64,
         heartbeat_s: float = 1.0,
         on_call: Callable[[str, str], None] | None = None,
     ) -> None:
-        self._handle, self._calls = handle, calls
-        self._heartbeat_s, self._on_call = heartbeat_s, on_call
-        self.observe: Observer | None = None
+        self._handle = LibraryHandle.of(library)
+        self.calls, self._own_calls = calls or Calls(), calls is None
+        self._heartbeat_s, self._on_call, self._most_streams = heartbeat_s, on_call, most_streams
+        self.watched = Counter[str]()  #: resources, each with the number of streams that watch it
+        self._seen: dict[str, str] = {}  #: their last fingerprints
+        self._streaming: set[anyio.CancelScope] = set()
         self.bus = InMemorySubscriptionBus()
-        self.watched: list[dict[str, str]] = []  #: by stream: resources that it watches, each with its last fingerprint
         self._operations = {operation.name: operation for operation in chosen_operations(toolsets)}
         super().__init__(
             "librarian",
@@ -134,14 +139,13 @@ class LibraryServer(MCPServer[Any]):
             middleware=[self._check],
             log_level="WARNING",
         )
-        for prompt in PROMPTS:
+        for name, prompt in PROMPTS.items():
             arguments = [
-                PromptArgument(name=name, description=one.description, required=one.is_required())
-                for name, one in prompt.request.model_fields.items()
+                PromptArgument(name=argument, description=field.description, required=field.is_required())
+                for argument, field in prompt.model_fields.items()
             ]
-            about = prompt.request.__doc__
-            named: dict[str, Any] = {"name": prompt.name, "title": prompt.title, "description": about}
-            self.add_prompt(SdkPrompt(**named, arguments=arguments, fn=prompt.build, context_kwarg=None))
+            about: dict[str, Any] = {"title": prompt.title, "description": prompt.__doc__, "arguments": arguments}
+            self.add_prompt(SdkPrompt(name=name, fn=prompt.text, context_kwarg=None, **about))
         self.resource(
             TEMPLATE,
             name="document",
@@ -155,9 +159,83 @@ class LibraryServer(MCPServer[Any]):
         add = self.server.add_request_handler
         add("resources/list", types.PaginatedRequestParams, self._list_documents)
         add("resources/subscribe", types.SubscribeRequestParams, self._subscribe)
-        add("resources/unsubscribe", types.UnsubscribeRequestParams, self._unsubscribe)
+        add("resources/unsubscribe", types.UnsubscribeRequestParams, self._subscribe)
         add("subscriptions/listen", types.SubscriptionsListenRequestParams, self._listen_to)
-        self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)
+        # The web server's guard checks Host and Origin on every path; a second list to keep would only differ from it.
+        open_ = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        self._http, self._plain_http = (
+            StreamableHTTPSessionManager(app=self.server, json_response=plain, stateless=True, security_settings=open_)
+            for plain in (False, True)
+        )
+        self._sse = SseServerTransport(MESSAGES, security_settings=open_)
+
+    # -- life and transports -----------------------------------------------------------------------------------
+
+    @contextlib.asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:  # type: ignore[override]
+        """Serve requests, and tell clients about new generations, while the body runs."""
+        loop, changed = asyncio.get_running_loop(), asyncio.Event()
+
+        def notice(_: int) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended while the library was still refreshing
+                loop.call_soon_threadsafe(changed.set)
+
+        unsubscribe = self._handle.on_generation(notice)
+        await self._introduce()
+        try:
+            async with self._http.run(), self._plain_http.run(), anyio.create_task_group() as tasks:
+                tasks.start_soon(self._announce, changed)
+                try:
+                    yield
+                finally:
+                    self._listen.close()
+                    tasks.cancel_scope.cancel()
+        finally:
+            unsubscribe()
+            if self._own_calls:
+                self.calls.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request to one of `library_handle.mcp_routes`."""
+        streams, method = scope["path"] == SSE, scope["method"]
+        takes = "GET" if streams else "POST"
+        if method != takes:
+            message = f"{scope['path']} takes {takes}, not {method}."
+            await refused(405, message, headers={"Allow": takes})(scope, receive, send)
+        elif streams:
+            await self._stream(scope, receive, send)
+        elif scope["path"].startswith(MESSAGES):
+            await pass_message(self._sse.handle_post_message, scope, receive, send, plain=None)
+        else:
+            await pass_message(self._http.handle_request, scope, receive, send, plain=self._plain_http.handle_request)
+
+    @property
+    def streams(self) -> int:
+        """How many `/sse` streams are open."""
+        return len(self._streaming)
+
+    async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one `/sse` stream until its client leaves."""
+        if self.streams >= self._most_streams:
+            message = f"There are {self.streams} SSE streams open already."
+            hint = "Close one, or use Streamable HTTP at /mcp, which keeps none."
+            await error_response(503, "busy", message, hint)(scope, receive, send)
+            return
+        serving = anyio.CancelScope()
+        self._streaming.add(serving)
+        try:
+            async with self._sse.connect_sse(scope, receive, send) as (incoming, outgoing):
+                with serving:
+                    await serve_dual_era_loop(self.server, incoming, outgoing, lifespan_state={})
+                await outgoing.aclose()
+        finally:
+            self._streaming.discard(serving)
+
+    def end_streams(self) -> None:
+        """End all streams in good order: a server that stops shouldn't have to cut them."""
+        self._listen.close()
+        for serving in list(self._streaming):
+            serving.cancel()
 
     async def _check(self, ctx: Ctx, call_next: CallNext) -> Any:
         """Around every request: repair or drop arguments, refuse cursors of lists on one page, explain refusals."""
@@ -177,8 +255,8 @@ class LibraryServer(MCPServer[Any]):
             return result
         if note:
             result["content"].append({"type": "text", "text": note})
-        if ctx.method == "initialize" and not isinstance(ctx.lifespan_context, Connection):
-            result["capabilities"]["resources"]["subscribe"] = False  # HTTP without a session has no way back
+        if ctx.method == "initialize":
+            result["capabilities"]["resources"]["subscribe"] = False  # `subscriptions/listen` came without handshakes
         return result
 
     def _arguments(self, name: object, given: object) -> tuple[object, str]:
@@ -198,21 +276,19 @@ class LibraryServer(MCPServer[Any]):
     # -- tools -------------------------------------------------------------------------------------------------
 
     def _tool(self, operation: Operation, limits: ResultLimits) -> Tool:
-        async def call(arguments: dict[str, Any], ctx: Context[Any, Any]) -> types.CallToolResult:
-            return await self._answer(operation, arguments, ctx.request_context)
-
         schema = output_schema(operation.response, ON_REQUEST) if operation.response else None
+        searches = operation.response in (SearchResponse, EmailSearchResponse)
         return Tool(
-            fn=call,
+            fn=partial(self._answer, operation),
             name=operation.name,
             title=operation.title,
             description=operation.description,
             parameters=input_schema(operation.request, limits),
             fn_metadata=_Unchecked(arg_model=ArgModelBase, output_schema=schema),
             is_async=True,
-            context_kwarg="ctx",
+            context_kwarg="context",
             annotations=_READS if operation.read_only else _REPEATABLE,
-            meta={"ui": {"resourceUri": RESULTS_APP}} if operation.response in _SEARCHES else None,
+            meta={"ui": {"resourceUri": RESULTS_APP}} if searches else None,
         )
 
     async def list_tools(self) -> list[types.Tool]:
@@ -231,20 +307,20 @@ class LibraryServer(MCPServer[Any]):
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool {inline(shortened(name))}. There are: {there}.")
         return await super().call_tool(name, arguments, context)
 
-    async def _answer(self, operation: Operation, arguments: Mapping[str, Any], ctx: Ctx) -> types.CallToolResult:
+    async def _answer(
+        self, operation: Operation, arguments: Mapping[str, Any], context: Context[Any, Any]
+    ) -> types.CallToolResult:
+        ctx = context.request_context
         if self._on_call is not None:
             self._on_call(*_caller(ctx))
 
-        def work() -> tuple[types.CallToolResult, dict[str, Any]]:
-            response = self._handle.call(operation.name, arguments)
-            assert isinstance(response, ResponseModel)
-            return answered(response, links=ctx.protocol_version >= _LINKS_SINCE), response.as_fields(OBSERVED)
+        def call() -> ResponseModel:
+            response: ResponseModel = self._handle.call(operation.name, arguments)
+            return response
 
+        working = asyncio.create_task(self._tell_progress(ctx, operation.title))
         try:
-            with observed(self.observe, "mcp", operation.name) as seen:
-                async with self._progress(ctx, operation.title):
-                    result, seen["answer"] = await self._calls.run(work)
-                return result
+            return await self.calls.answer("mcp", operation.name, call, answered)
         except LibrarianError as error:
             return _failed(wrap_untrusted("error", str(error)))
         except Exception:
@@ -253,25 +329,18 @@ class LibraryServer(MCPServer[Any]):
                 f"{operation.name} failed: an internal error of Librarian, written to its log. Try again; "
                 "get_index_status shows what works."
             )
-
-    @contextlib.asynccontextmanager
-    async def _progress(self, ctx: Ctx, title: str) -> AsyncIterator[None]:
-        """While the body runs, tell a caller that asked for progress every so often that work goes on."""
-        start = time.monotonic()
-
-        async def beat() -> None:
-            with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-                while True:
-                    await asyncio.sleep(self._heartbeat_s)
-                    seconds = time.monotonic() - start
-                    # Does nothing where no progress was asked for.
-                    await ctx.session.report_progress(seconds, None, f"{title}: {seconds:.0f} s")
-
-        beating = asyncio.create_task(beat())
-        try:
-            yield
         finally:
-            beating.cancel()
+            working.cancel()
+
+    async def _tell_progress(self, ctx: Ctx, title: str) -> None:
+        """Tell a caller that asked for progress every so often that work goes on."""
+        start = time.monotonic()
+        with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+            while True:
+                await asyncio.sleep(self._heartbeat_s)
+                seconds = time.monotonic() - start
+                # does nothing where no progress was asked for
+                await ctx.session.report_progress(seconds, None, f"{title}: {seconds:.0f} s")
 
     # -- resources ---------------------------------------------------------------------------------------------
 
@@ -299,59 +368,48 @@ class LibraryServer(MCPServer[Any]):
             return await super().read_resource(uri, context)
         return [await self._run(lambda: read(self._handle.wait(), str(uri)), uri=str(uri))]
 
-    async def _initialized(self, ctx: Ctx, _: types.NotificationParams | None) -> None:
-        """Remember whom to tell of changes."""
-        if isinstance(ctx.lifespan_context, Connection):
-            ctx.lifespan_context.session = ctx.session
-
-    async def _subscribe(self, ctx: Ctx, params: types.SubscribeRequestParams) -> types.EmptyResult:
-        """Tell this connection from now on when the resource has changed (protocol revisions up to 2025-11-25).
-
-        HTTP without a session isn't offered subscriptions. One that is asked for all the same is taken and leads to
-        nothing: the conformance suite asks so, and takes a refusal for a fault.
-        """
-        if isinstance(connection := ctx.lifespan_context, Connection):
-            connection.watched |= await self._calls.run(lambda: self._fingerprints([str(params.uri)]))
-        return types.EmptyResult()
-
-    async def _unsubscribe(self, ctx: Ctx, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        """No longer tell this connection of that resource."""
-        if isinstance(ctx.lifespan_context, Connection):
-            ctx.lifespan_context.watched.pop(str(params.uri), None)
+    async def _subscribe(
+        self, ctx: Ctx, params: types.SubscribeRequestParams | types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
+        """Nothing: the conformance suite asks although it isn't offered, and takes a refusal for a fault."""
         return types.EmptyResult()
 
     async def _listen_to(
         self, ctx: Ctx, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """Tell of changes on a stream of their own while it is open."""
-        uris = params.notifications.resource_subscriptions or ()
-        watched = await self._calls.run(lambda: self._fingerprints(uris)) if uris else {}
-        self.watched.append(watched)
+        uris = set(params.notifications.resource_subscriptions or ())
+        if new := uris - self._seen.keys():
+            self._seen |= await self.calls.run(lambda: self._fingerprints(new))
+        self.watched.update(uris)
         try:
             return await self._listen(ctx, params)
         finally:
-            self.unwatch(watched)
-
-    def unwatch(self, watched: dict[str, str]) -> None:
-        """Forget the resources of a stream that has ended; another stream may watch the same."""
-        self.watched = [each for each in self.watched if each is not watched]
+            self.watched = self.watched - Counter(uris)
 
     def _fingerprints(self, uris: Iterable[str]) -> dict[str, str]:
         library = self._handle.wait()
         return {uri: resource_fingerprint(library, uri) for uri in uris}
 
-    async def changed(self) -> list[str]:
-        """Watched resources that aren't as they were. None of the calls: what isn't sent now is never sent."""
-        uris = {uri for watched in self.watched for uri in watched}
-        now = await asyncio.to_thread(self._fingerprints, uris)
-        changed = [uri for uri in uris if any(watched.get(uri, now[uri]) != now[uri] for watched in self.watched)]
-        for watched in self.watched:
-            watched.update({uri: now[uri] for uri in watched if uri in now})
-        return changed
+    async def _introduce(self) -> None:
+        # not one of the calls: a server must open, and tell of changes, however many of them wait
+        self.server.instructions = visible(await asyncio.to_thread(self._handle.instructions))
 
-    def close(self) -> None:
-        """End open `subscriptions/listen` streams in good order."""
-        self._listen.close()
+    async def _announce(self, changed: asyncio.Event) -> None:
+        """After each generation: new instructions, and notices to clients that subscribed."""
+        while True:
+            await changed.wait()
+            changed.clear()
+            try:
+                await self._introduce()
+                now = await asyncio.to_thread(self._fingerprints, set(self.watched))
+                uris = [uri for uri, fingerprint in now.items() if self._seen.get(uri, fingerprint) != fingerprint]
+                self._seen = {uri: seen for uri, seen in self._seen.items() if uri in self.watched} | now
+                await self.bus.publish(ResourcesListChanged())
+                for uri in uris:
+                    await self.bus.publish(ResourceUpdated(uri=uri))
+            except Exception:
+                logger.exception("Clients could not be notified of the new generation")
 
     # -- prompts and completions ---------------------------------------------------------------------------------
 
@@ -359,13 +417,13 @@ class LibraryServer(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> types.GetPromptResult:
         """A prompt, filled from the library. Raises `MCPError` for an unknown one."""
-        prompt = next((each for each in PROMPTS if each.name == name), None)
-        if prompt is None:
-            there = ", ".join(each.name for each in PROMPTS)
+        if name not in PROMPTS:
+            there = ", ".join(PROMPTS)
             raise MCPError(types.INVALID_PARAMS, f"Unknown prompt {inline(shortened(name))}. There are: {there}.")
-        text = await self._run(lambda: fill(prompt, self._handle.wait(), arguments or {}))
+        prompt = PROMPTS[name]
+        text = await self._run(lambda: validated(prompt, arguments or {}, name).text(self._handle.wait()))
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
-        return types.GetPromptResult(description=prompt.request.__doc__, messages=[message])
+        return types.GetPromptResult(description=prompt.__doc__, messages=[message])
 
     async def _complete(
         self,
@@ -375,7 +433,7 @@ class LibraryServer(MCPServer[Any]):
     ) -> types.Completion:
         """Values that a prompt's or the template's argument may have, given what is typed of it and the others."""
         if isinstance(ref, types.PromptReference):
-            if ref.name not in {each.name for each in PROMPTS}:
+            if ref.name not in PROMPTS:
                 raise MCPError(types.INVALID_PARAMS, f"Unknown prompt {inline(shortened(ref.name))}.")
         elif str(ref.uri) != TEMPLATE:
             raise MCPError(types.INVALID_PARAMS, f"Unknown resource template {inline(shortened(str(ref.uri)))}.")
@@ -390,7 +448,7 @@ class LibraryServer(MCPServer[Any]):
     async def _run(self, work: Callable[[], T], uri: str = "") -> T:
         """`work` in a thread, with `LibrarianError`s as protocol errors."""
         try:
-            return await self._calls.run(work)
+            return await self.calls.run(work)
         except LibrarianError as error:
             data = {"uri": uri} if uri and isinstance(error, NotFound) else None
             raise MCPError(types.INVALID_PARAMS, wrap_untrusted("error", str(error)), data) from error
@@ -449,39 +507,15 @@ def arguments(given: object) -> object:
     return {"arguments": given} if decoded else {}
 
 
-def answered(response: ResponseModel, *, links: bool = True) -> types.CallToolResult:
-    """A response as a tool's result: text, links to what was found, and fields, all without hidden characters."""
+def answered(response: ResponseModel) -> types.CallToolResult:
+    """A response as a tool's result: text and fields, without hidden characters."""
     response = cleaned(response)
     text = types.TextContent(text=render(response))
-    content: list[Any] = [text, *(links_of(response) if links else ())]
-    return types.CallToolResult(content=content, structured_content=structured(response))
+    return types.CallToolResult(content=[text], structured_content=structured(response))
 
 
 def _failed(text: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
-
-
-def links_of(answer: ResponseModel) -> list[types.ResourceLink]:
-    """One link per document found, best first, at most `MOST_LINKS`."""
-    if not isinstance(answer, SearchResponse | EmailSearchResponse):
-        return []
-    found: dict[str, Result] = {}
-    for item in answer.results:
-        found.setdefault(item.uri, item)
-    return [
-        types.ResourceLink(
-            uri=item.uri,
-            name=inline(item.file_path),
-            title=inline(item.title),
-            mime_type=mime_type(item.file_type),
-            annotations=types.Annotations(
-                audience=["user", "assistant"],
-                priority=min(max(item.relevance_score or 0.0, 0.0), 1.0),
-                last_modified=item.last_modified,
-            ),
-        )
-        for item in list(found.values())[:MOST_LINKS]
-    ]
 
 
 def mime_type(file_type: str) -> str:
@@ -518,9 +552,8 @@ def path_of(uri: str) -> str:
 
 
 def cursor_after(path: str) -> str:
-    """The cursor of the page that follows `path`, with a checksum: clients take it as it is."""
-    text = path.encode()
-    return base64.urlsafe_b64encode(zlib.crc32(text).to_bytes(4) + text).decode()
+    """The cursor of the page that follows `path`."""
+    return base64.urlsafe_b64encode(path.encode()).decode()
 
 
 def path_before(cursor: str) -> str:
@@ -530,12 +563,9 @@ def path_before(cursor: str) -> str:
     'shop/api/tokens.md'
     """
     try:
-        data = base64.b64decode(cursor, altchars=b"-_", validate=True)
-        if zlib.crc32(data[4:]).to_bytes(4) == data[:4]:
-            return data[4:].decode()
+        return base64.b64decode(cursor, altchars=b"-_", validate=True).decode()
     except ValueError:
-        pass
-    raise no_cursor(cursor)
+        raise no_cursor(cursor) from None
 
 
 def no_cursor(cursor: str) -> CallerError:

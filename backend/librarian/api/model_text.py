@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
 from itertools import takewhile
 from typing import Any, TypeVar
 
 from ..errors import counted
-from ..models import QUOTED_PATH
+from ..models import QUOTED_PATH, Progress
 from ..schemas import (
-    AnalyzeResponse,
-    ClearCacheResponse,
-    ComponentsResponse,
     DocumentResponse,
     EmailResult,
     EmailSearchResponse,
     HeadingItem,
     MailHeaders,
-    ProductsResponse,
     ResponseModel,
     Result,
     SearchResponse,
     SiteDocument,
     SiteDocumentsResponse,
-    SiteListResponse,
-    SiteSearchResponse,
     StatusResponse,
     ThreadEmail,
     ThreadResponse,
@@ -53,40 +47,6 @@ def _document(item: SiteDocument, sections: bool, metadata: bool) -> str:
             text = rest.strip("\n") if first.lstrip().startswith("#") else section.content
             parts += [f"### {section.title}", *([text] if text.strip() else [])]
     return "\n\n".join(parts)
-
-
-def found(answer: SiteSearchResponse) -> str:
-    """Documents with the sections that match."""
-    if not answer.results:
-        nearest = wrap_untrusted("documents", "\n".join(answer.suggestions)) if answer.suggestions else ""
-        return "\n".join(filter(None, [f"Nothing found for {inline(repr(answer.query))}.", nearest]))
-    parts = []
-    for place, item in enumerate(answer.results, 1):
-        lines = [
-            f"{place}. {item.title}",
-            f"slug {item.slug} · {item.project}/{item.category} · score {item.relevance_score:.2f}",
-            item.content_preview,
-        ]
-        for match in item.section_matches:
-            snippet = " ".join(match.content_snippet.split())
-            lines.append(f"- {match.section_title} ({match.section_id}, {match.relevance_score:.2f}): {snippet[:300]}")
-        parts.append("\n".join(line for line in lines if line))
-    degraded = [f"Degraded: {inline(reason)}" for reason in answer.degraded]
-    return "\n\n".join([*degraded, wrap_untrusted("passages", "\n\n".join(parts))])
-
-
-def listed(answer: SiteListResponse) -> str:
-    """Categories with their documents, a line each."""
-    parts = []
-    for category in answer.categories:
-        lines = [f"## {category.name} ({category.document_count})"]
-        for item in category.documents:
-            lines.append(
-                f"- {item.title} [{item.slug}] {item.last_updated[:10]}: {item.description[:160]}".rstrip(": ")
-            )
-        parts.append("\n".join(lines))
-    head = counted(answer.total_documents, "document")
-    return "\n\n".join([head, wrap_untrusted("documents", "\n\n".join(parts))]) if parts else head
 
 
 T = TypeVar("T", bound=ResponseModel)
@@ -158,7 +118,7 @@ def _citation(item: Result) -> str:
 
 
 def render(answer: ResponseModel) -> str:
-    """The text half of a cleaned answer: every string from a file is fenced, or quoted on one line."""
+    """The text half of a cleaned answer: prose as text, in which every string from a file is fenced; else JSON."""
     match answer:
         case SearchResponse() | EmailSearchResponse():
             return _search(answer)
@@ -166,44 +126,18 @@ def render(answer: ResponseModel) -> str:
             return thread(answer)
         case DocumentResponse():
             return document(answer)
-        case ProductsResponse():
-            lines = [
-                f"- {inline(item.name)}: {counted(item.document_count, 'document')} in "
-                f"{counted(item.component_count, 'component')}"
-                for item in answer.products
-            ]
-            return "\n".join([counted(answer.total, "product"), *_names(lines)])
-        case ComponentsResponse():
-            lines = [f"- {inline(item.name)}: {counted(item.document_count, 'document')}" for item in answer.components]
-            return "\n".join([counted(answer.total, "component"), *_names([f"of {inline(answer.product)}:", *lines])])
-        case StatusResponse():
-            return _status(answer)
-        case AnalyzeResponse():
-            return _analysis(answer)
-        case SiteSearchResponse():
-            return found(answer)
         case SiteDocumentsResponse():
             return documents(answer)
-        case SiteListResponse():
-            return listed(answer)
-        case ClearCacheResponse():
-            return f"Cleared {answer.cleared} cached entries."
-    return escaped_json(answer.model_dump_json(exclude_none=True))
-
-
-def _names(lines: Sequence[str]) -> list[str]:
-    """A list of names as data; nothing where there are none."""
-    return [wrap_untrusted("names", "\n".join(lines))] if lines else []
+    return escaped_json(json.dumps(structured(answer), ensure_ascii=False, separators=(",", ":")))
 
 
 def _search(answer: SearchResponse | EmailSearchResponse) -> str:
-    results: Sequence[Result] = answer.results
+    described = set[str]()
+    blocks = []
+    for item in answer.results:
+        parts = (_result_head(item), _context(item, described), item.snippet, _tail(item))
+        blocks.append("\n".join(filter(None, parts)))
     head = "\n".join(filter(None, (_not_mentioned(answer), _head(answer))))
-    heads = [_result_head(item) for item in results]
-    contexts = _contexts(results)
-    tails = [_tail(item) for item in results]
-    snippets = [item.snippet for item in results]
-    blocks = ["\n".join(filter(None, parts)) for parts in zip(heads, contexts, snippets, tails, strict=True)]
     shown = wrap_untrusted("passages", "\n\n".join(blocks)) if blocks else ""
     return "\n\n".join(part for part in (head, shown, _foot(answer)) if part)
 
@@ -332,20 +266,17 @@ def _size_of(item: EmailResult) -> str:
     return f" (1 of {item.thread_size} emails; get_email_thread reads them)" if item.thread_size > 1 else ""
 
 
-def _contexts(results: Sequence[Result]) -> list[str]:
-    """What stands around each passage, a line each; a document is described with its first passage."""
-    described, contexts = set[str](), []
-    for item in results:
-        about, parts = item.parent_context, []
-        if about is not None and item.file_path not in described:
-            parts = [("In", about.breadcrumb or about.title), ("Summary", about.summary)]
-            parts.append(("Headings", "; ".join(about.headings)))
-        if about is not None:
-            around = (("Before", about.previous), ("After", about.next))
-            parts += [(name, part.text) for name, part in around if part is not None]
-        contexts.append("\n".join(f"{name}: {_cut(text, _CONTEXT)}" for name, text in parts if text.strip()))
-        described.add(item.file_path)
-    return contexts
+def _context(item: Result, described: set[str]) -> str:
+    """What stands around a passage, a line each; a document is described with its first passage."""
+    about = item.parent_context
+    if about is None:
+        return ""
+    parts = [(name, part.text) for name, part in (("Before", about.previous), ("After", about.next)) if part]
+    if item.file_path not in described:
+        headings = ("Headings", "; ".join(about.headings))
+        parts = [("In", about.breadcrumb or about.title), ("Summary", about.summary), headings, *parts]
+    described.add(item.file_path)
+    return "\n".join(f"{name}: {_cut(text, _CONTEXT)}" for name, text in parts if text.strip())
 
 
 STALE = "[The file has changed since it was read: this is its text before. Ask again in a moment.]"
@@ -449,9 +380,8 @@ def thread(answer: ThreadResponse) -> str:
     return "\n".join([head, wrap_untrusted("thread", "\n".join(lines)), *foot])
 
 
-def progress(status: StatusResponse) -> tuple[float | None, str]:
+def progress(now: Progress) -> tuple[float | None, str]:
     """How far indexing is: a share from 0 to 1 where it is known, and a sentence."""
-    now = status.progress
     eta = now.eta_s or 0
     left = f", about {f'{eta:.0f} s' if eta < 90 else f'{eta / 60:.0f} min'} left" if eta else ""
     if now.phase == "reading" and now.files_total:
@@ -468,7 +398,7 @@ def progress(status: StatusResponse) -> tuple[float | None, str]:
 def status_rows(status: StatusResponse) -> dict[str, str]:
     """What there is to tell of the status in a line each, by name."""
     embeddings, llm, storage = status.embeddings, status.llm, status.storage
-    state = {"ready": "Ready", "indexing": f"Indexing: {progress(status)[1]}"}
+    state = {"ready": "Ready", "indexing": f"Indexing: {progress(status.progress)[1]}"}
     connection = {None: "not asked yet", True: "connected", False: "not connected"}[llm.connected]
     stores = f"{storage.catalog}, {storage.keyword}, {storage.vectors}"
     held = ((status.documents, "document"), (status.emails, "email"), (status.products, "product"))
@@ -490,38 +420,6 @@ def status_rows(status: StatusResponse) -> dict[str, str]:
         "Version": status.version,
     }
     return {name: value for name, value in rows.items() if value}
-
-
-def _status(answer: StatusResponse) -> str:
-    rows = {name: inline(value) for name, value in status_rows(answer).items()}
-    rows["State"] = answer.status + (f": {progress(answer)[1]}" if answer.progress.phase != "idle" else "")
-    if answer.skipped.total:
-        reasons = ", ".join(f"{reason} {count}" for reason, count in answer.skipped.by_reason.items())
-        rows["Skipped files"] = f"{answer.skipped.total} ({inline(reasons)})"
-    noted = [f"Reason: {reason}" for reason in answer.reasons]
-    noted += [f"Unreadable: {item.path}: {item.reason}" for item in answer.failures.items]
-    noted += [f"Skipped: {item.path}" for item in answer.skipped.examples[:5]]
-    noted += [f"Note: {note}" for note in answer.notes]
-    lines = [f"{name}: {value}" for name, value in rows.items()]
-    return "\n".join([*lines, *([wrap_untrusted("notes", "\n".join(map(inline, noted)))] if noted else [])])
-
-
-def _analysis(answer: AnalyzeResponse) -> str:
-    lines = [
-        f"{inline(repr(answer.query))}: {answer.query_type}, complexity {answer.complexity:.2f}, "
-        f"{counted(answer.word_count, 'word')}",
-        f"Recommended mode: {answer.recommended_mode} (confidence {answer.confidence:.2f})",
-    ]
-    if answer.technical_terms:
-        lines.append("Technical terms: " + inline(", ".join(answer.technical_terms)))
-    lines += [f"- {inline(reason)}" for reason in answer.reasons]
-    if (why := answer.why_not) is not None:
-        places = [inline(f"{why.file_path}: {why.stage}. {why.explanation}")]
-        for one in why.retrievers:
-            place = f"rank {one.rank}" if one.rank is not None else "not found"
-            places.append(f"- {one.retriever}: {place}" + (f" ({inline(one.reason)})" if one.reason else ""))
-        lines.append(wrap_untrusted("notes", "\n".join(places)))
-    return "\n".join(lines)
 
 
 def _cut(text: str, limit: int) -> str:

@@ -7,7 +7,7 @@ import json
 import logging
 import platform
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
@@ -20,8 +20,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
 
 from .. import __version__
-from ..errors import Busy, CallerError, LibrarianError, NotFound, shortened
-from ..models import DRAFT, Observer
+from ..errors import Busy, CallerError, LibrarianError, shortened
+from ..models import DRAFT
 from ..schemas import (
     ALIASES,
     OPERATIONS,
@@ -34,19 +34,20 @@ from ..schemas import (
     ResponseModel,
     ResultLimits,
     SearchResponse,
+    SearchResponseBase,
     StatusResponse,
     input_schema,
     unknown_argument,
     validated,
 )
-from .library_handle import Calls, LibraryHandle, observed
+from .library_handle import Calls, LibraryHandle
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
 class Metrics(Collector):
-    """An `Observer` that counts calls; `page` adds what the index is like at the moment."""
+    """Counts calls; `page` adds what the index is like at the moment."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry(auto_describe=False)
@@ -67,25 +68,16 @@ class Metrics(Collector):
         self._now: tuple[StatusResponse, int, int] | None = None
         self._registry.register(self)
 
-    def __call__(self, event: str, **fields: object) -> None:
-        """Count a `call`: interface, operation, outcome, seconds, and the answer where there is one."""
-        if event != "call":
-            return
-        interface, operation, outcome = (str(fields[name]) for name in ("interface", "operation", "outcome"))
+    def count(self, interface: str, operation: str, outcome: str, seconds: float, response: object) -> None:
+        """Count a call, as `Calls` tells of it."""
         self._calls.labels(interface, operation, outcome).inc()
-        seconds = fields["seconds"]
-        assert isinstance(seconds, float)
         self._seconds.labels(interface, operation).observe(seconds)
-        answer = fields.get("answer")
-        if isinstance(answer, Mapping) and "retrievers" in answer:
-            self._search(answer)
-
-    def _search(self, answer: Mapping[str, Any]) -> None:
-        self._search_seconds.labels(answer["mode"]).observe(answer["took_ms"] / 1000)
-        self._cached.labels(answer.get("cache") or "none").inc()
-        for name, retriever in answer["retrievers"].items():
-            if retriever["status"] == "ok":
-                self._retriever_seconds.labels(name).observe(retriever.get("ms", 0.0) / 1000)
+        if isinstance(response, SearchResponseBase):
+            self._search_seconds.labels(response.mode).observe(response.took_ms / 1000)
+            self._cached.labels(response.cache or "none").inc()
+            for name, retriever in response.retrievers:
+                if retriever.status == "ok":
+                    self._retriever_seconds.labels(name).observe(retriever.ms / 1000)
 
     def page(self, status: StatusResponse, pending: int, streams: int) -> bytes:
         """All metrics in Prometheus' text format."""
@@ -98,16 +90,18 @@ class Metrics(Collector):
         if self._now is None:
             return
         status, pending, streams = self._now
-        yield GaugeMetricFamily("librarian_pending_calls", "Calls that run or wait", pending)
-        yield GaugeMetricFamily("librarian_sse_streams", "Open SSE streams", streams)
-        yield GaugeMetricFamily(
-            "librarian_ready", "1 where the index is complete and all works", float(status.status == "ready")
-        )
+        gauges: dict[str, tuple[str, float]] = {
+            "pending_calls": ("Calls that run or wait", pending),
+            "sse_streams": ("Open SSE streams", streams),
+            "ready": ("1 where the index is complete and all works", status.status == "ready"),
+            "index_bytes": ("The index on disk", status.storage.disk_bytes),
+            "failed_files": ("Files that can't be read", status.failures.total),
+            "skipped_files": ("Files left out on purpose", status.skipped.total),
+        }
         for name in ("documents", "emails", "chunks", "embedded_chunks", "products", "generation"):
-            yield GaugeMetricFamily(f"librarian_index_{name}", f"The index's {name}", getattr(status, name))
-        yield GaugeMetricFamily("librarian_index_bytes", "The index on disk", status.storage.disk_bytes)
-        yield GaugeMetricFamily("librarian_failed_files", "Files that can't be read", status.failures.total)
-        yield GaugeMetricFamily("librarian_skipped_files", "Files left out on purpose", status.skipped.total)
+            gauges[f"index_{name}"] = (f"The index's {name}", getattr(status, name))
+        for name, (about, value) in gauges.items():
+            yield GaugeMetricFamily(f"librarian_{name}", about, value)
         entries = GaugeMetricFamily("librarian_cache_entries", "Entries of a cache", labels=["cache"])
         lookups = CounterMetricFamily("librarian_cache_lookups", "Lookups in a cache", labels=["cache", "result"])
         for name, cache in status.caches:
@@ -132,25 +126,11 @@ def error_response(
     return JSONResponse(body.model_dump(), status, headers=dict(headers or {}))
 
 
-def status_of(error: LibrarianError) -> int:
-    """Whose fault it is, as HTTP says it: 404 not there, 400 the caller's, 503 ours for now."""
-    if isinstance(error, NotFound):
-        return 404
-    if isinstance(error, Busy):
-        return 503
-    return 400 if isinstance(error, CallerError) else 503
-
-
 async def on_error(_: Request, error: Exception) -> Response:
-    """Exception handler for whatever a route raises."""
-    return failed(error)
-
-
-def failed(error: Exception) -> Response:
-    """The answer to a request that raised `error`. What isn't ours to raise is a bug, and logged."""
+    """Exception handler for whatever a route raises. What isn't ours to raise is a bug, and logged."""
     if isinstance(error, LibrarianError):
         headers = {"retry-after": "1"} if isinstance(error, Busy) else None
-        return error_response(status_of(error), error.code, error.message, error.hint, headers)
+        return error_response(error.http_status, error.code, error.message, error.hint, headers)
     logger.error("A request failed", exc_info=error)
     return error_response(
         500, "internal", "An internal error of Librarian, written to its log.", "Try again; see /api/status."
@@ -164,24 +144,16 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     code = CODES.get(error.status_code, "bad_request")
     headers = error.headers
     if error.status_code == 405:
-        known = _methods_at(request)
-        headers = {"allow": ", ".join(sorted(known))} if known else headers
+        # of all routes: the framework names the methods of the first alone
+        routes = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+        known = {method for route in routes for method in getattr(route, "methods", None) or ()}
+        headers = {"allow": ", ".join(sorted(known | {"HEAD"} if "GET" in known else known))}
     return error_response(error.status_code, code, message, _HINTS.get(error.status_code, ""), headers)
 
 
-def _methods_at(request: Request) -> set[str]:
-    """What this path answers, over all its routes: the framework names the methods of the first alone."""
-    return {
-        method
-        for route in request.app.routes
-        if route.matches(request.scope)[0] is not Match.NONE
-        for method in getattr(route, "methods", None) or ()
-    }
-
-
-OBSERVED: Final = {"mode", "took_ms", "cache", "retrievers"}  #: what `metrics` counts of a response
 HEALTH: Final = ("/health", "/api/health")
 READY: Final = "/ready"
+Endpoint = Callable[[Request], Awaitable[Response]]
 DRAFT_HEADER: Final = "librarian-draft"  #: the page sends `1` with a question that is still being typed
 SEARCHES: Final[Mapping[str, Operation]] = {
     "documents": OPERATIONS["search_documentation"],
@@ -214,46 +186,18 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-class Api:
-    """The REST routes over one library."""
+def add_routes(app: FastAPI, handle: LibraryHandle, calls: Calls, limits: ResultLimits) -> None:
+    """Register all routes over one library, with their schemas for OpenAPI."""
 
-    def __init__(self, handle: LibraryHandle, calls: Calls, observe: Observer, limits: ResultLimits) -> None:
-        self._handle = handle
-        self._calls = calls
-        self._observe = observe
-        self._limits = limits
+    async def respond(operation: Operation, arguments: Mapping[str, object]) -> Response:
+        def call() -> ResponseModel:
+            response: ResponseModel = handle.call(operation.name, arguments)
+            return response
 
-    def add_to(self, app: FastAPI) -> None:
-        """Register all routes, with their schemas for OpenAPI."""
-        for method in ("GET", "POST"):
-            taken = self._search_arguments(method)
-            response = SearchResponse | EmailSearchResponse
-            _add(app, "/api/search", method, self._search, SEARCHES["documents"], taken, response)
-        for path, (operation, methods) in PATHS.items():
-            for method in methods:
-                taken = self._arguments(method, operation)
-                _add(app, path, method, self._endpoint(operation), operation, taken, operation.response)
-        not_ready: dict[int | str, dict[str, Any]]
-        not_ready = {503: {"model": HealthResponse, "description": "Not ready: `reasons` says why"}}
-        for path in (*HEALTH, READY):
-            app.add_api_route(
-                path,
-                self._health,
-                methods=["GET"],
-                response_model=HealthResponse,
-                responses=not_ready if path == READY else None,
-                summary="Whether the whole library can answer" if path == READY else "Whether all is well",
-                operation_id=f"get{path.replace('/', '_')}",
-            )
-            add_head(app, path, self._health)
+        body = await calls.answer("rest", operation.name, call, lambda response: response.as_json())
+        return Response(body, media_type="application/json")
 
-    async def _health(self, request: Request) -> JSONResponse:
-        """Answered outside the queue: a busy server is still alive, but not `READY` while it reads or lacks a part."""
-        health = await asyncio.to_thread(lambda: self._handle.wait().health())
-        is_ready = health.ready or request.url.path != READY
-        return JSONResponse(health.model_dump(mode="json"), 200 if is_ready else 503)
-
-    async def _search(self, request: Request) -> Response:
+    async def search(request: Request) -> Response:
         DRAFT.set(request.headers.get(DRAFT_HEADER) == "1")
         arguments = await arguments_of(request)
         searched = {"type": arguments.pop("type")} if "type" in arguments else {}
@@ -261,69 +205,93 @@ class Api:
         names = ["type", *operation.request.model_fields]
         for unknown in arguments.keys() - {*names, *ALIASES}:
             raise unknown_argument(operation.name, unknown, arguments, names)
-        return await self._respond(operation, arguments)
+        return await respond(operation, arguments)
 
-    def _endpoint(self, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
+    def endpoint_of(operation: Operation) -> Endpoint:
         async def endpoint(request: Request) -> Response:
-            return await self._respond(operation, await arguments_of(request))
+            return await respond(operation, await arguments_of(request))
 
         return endpoint
 
-    async def _respond(self, operation: Operation, arguments: Mapping[str, object]) -> Response:
-        def call() -> tuple[Mapping[str, object], str]:
-            response = self._handle.call(operation.name, arguments)
-            assert isinstance(response, ResponseModel)
-            return response.as_fields(OBSERVED), response.as_json()
+    def add(path: str, methods: Sequence[str], endpoint: Endpoint, operation: Operation, answer: Any) -> None:
+        for method in methods:
+            app.add_api_route(
+                path,
+                endpoint,
+                methods=[method],
+                response_model=answer,
+                responses=_ERRORS,
+                summary=operation.title,
+                description=operation.description,
+                operation_id=f"{method.lower()}{path.replace('/', '_')}",
+                openapi_extra=_taken(operation, method, limits),
+            )
 
-        try:
-            with observed(self._observe, "rest", operation.name) as seen:
-                seen["answer"], body = await self._calls.run(call)
-                return Response(body, media_type="application/json")
-        except LibrarianError:
-            raise
-        except Exception as error:
-            return failed(error)
+    add("/api/search", ("GET", "POST"), search, SEARCHES["documents"], SearchResponse | EmailSearchResponse)
+    for path, (operation, methods) in PATHS.items():
+        add(path, methods, endpoint_of(operation), operation, operation.response)
 
-    # -- OpenAPI
+    async def health(request: Request) -> JSONResponse:
+        """Answered outside the queue: a busy server is still alive, but not `READY` while it reads or lacks a part."""
+        health = await asyncio.to_thread(lambda: handle.wait().health())
+        is_ready = health.ready or request.url.path != READY
+        return JSONResponse(health.model_dump(mode="json"), 200 if is_ready else 503)
 
-    def _schema(self, operation: Operation) -> dict[str, Any]:
-        """The arguments; required text may not be blank, which schemas for models leave out to be short."""
-        schema = input_schema(operation.request, self._limits, for_models=False)
-        needed = schema.get("required", [])
-        properties = {
-            name: {**item, "pattern": r"\S"} if name in needed and item.get("type") == "string" else item
-            for name, item in schema["properties"].items()
-        }
-        return {**schema, "properties": properties}
+    for path in (*HEALTH, READY):
+        app.add_api_route(
+            path,
+            health,
+            methods=["GET"],
+            response_model=HealthResponse,
+            responses={503: {"model": HealthResponse, "description": "Not ready: `reasons` says why"}}
+            if path == READY
+            else None,
+            summary="Whether the whole library can answer" if path == READY else "Whether all is well",
+            operation_id=f"get{path.replace('/', '_')}",
+        )
 
-    def _arguments(self, method: str, operation: Operation) -> dict[str, Any]:
-        schema = self._schema(operation)
-        if not schema["properties"]:
-            return {}
-        return _body(schema) if method == "POST" else {"parameters": _parameters(schema)}
 
-    def _search_arguments(self, method: str) -> dict[str, Any]:
-        """What `/api/search` takes: a body is of one type; which type a parameter is for is described in words."""
-        schemas = {kind: self._schema(operation) for kind, operation in SEARCHES.items()}
+# -- OpenAPI
+
+
+def _taken(operation: Operation, method: str, limits: ResultLimits) -> dict[str, Any]:
+    """What a route takes. A body of `/api/search` is of one type; of its parameters words say which they are for."""
+    if operation is SEARCHES["documents"]:
+        of_types = {kind: _schema(one, limits) for kind, one in SEARCHES.items()}
+        for kind, schema in of_types.items():
+            schema["properties"]["type"] = {"enum": [kind]}
+        of_types["documents"]["properties"]["type"]["default"] = "documents"
+        of_types["emails"]["required"] = ["type"]
         if method == "POST":
-            return _body({"oneOf": [_of_type(kind, schema) for kind, schema in schemas.items()]})
-        properties = {"type": input_schema(FacetsRequest)["properties"]["type"] | {"description": "What to search"}}
-        properties["q"] = schemas["documents"]["properties"].pop("query")
-        for kind, schema in schemas.items():
-            for name, item in schema["properties"].items():
-                is_shared = all(name in other["properties"] for other in schemas.values())
-                about = item.get("description", "") + ("" if is_shared else f" (of {kind})")
-                properties.setdefault(name, {**item, "description": about.strip()})
-        del properties["query"]
-        return {"parameters": _parameters({"properties": properties})}
+            return _body({"oneOf": list(of_types.values())})
+        return {"parameters": _search_parameters(of_types)}
+    schema = _schema(operation, limits)
+    if not schema["properties"]:
+        return {}
+    return _body(schema) if method == "POST" else {"parameters": _parameters(schema)}
 
 
-def _of_type(kind: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The body of a search of one type, which only a search of emails must name."""
-    if kind == "documents":
-        return {**schema, "properties": {"type": {"enum": [kind], "default": kind}, **schema["properties"]}}
-    needed = ["type", *schema.get("required", [])]
-    return {**schema, "properties": {"type": {"enum": [kind]}, **schema["properties"]}, "required": needed}
+def _schema(operation: Operation, limits: ResultLimits) -> dict[str, Any]:
+    """The arguments; required text may not be blank, which schemas for models leave out to be short."""
+    schema = input_schema(operation.request, limits, for_models=False)
+    needed = schema.get("required", [])
+    properties = {
+        name: {**item, "pattern": r"\S"} if name in needed and item.get("type") == "string" else item
+        for name, item in schema["properties"].items()
+    }
+    return {**schema, "properties": properties}
+
+
+def _search_parameters(of_types: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    about_type = {"enum": list(of_types), "default": "documents", "description": "What to search"}
+    properties = {"type": about_type, "q": of_types["documents"]["properties"]["query"]}
+    for kind, schema in of_types.items():
+        for name, item in schema["properties"].items():
+            is_shared = all(name in other["properties"] for other in of_types.values())
+            about = item.get("description", "") + ("" if is_shared else f" (of {kind})")
+            properties.setdefault(name, {**item, "description": about.strip()})
+    del properties["query"]
+    return _parameters({"properties": properties})
 
 
 def _body(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -364,32 +332,3 @@ async def arguments_of(request: Request) -> dict[str, object]:
     if twice := sorted(set(given) & set(body)):
         raise CallerError(f"{twice[0]} is given in the URL and in the body.", hint="Give it once.")
     return {**given, **body}
-
-
-def add_head(app: FastAPI, path: str, endpoint: Callable[..., Awaitable[Response]]) -> None:
-    """Have `path`, which GET is answered at, answer HEAD too, as HTTP has it; descriptions name GET alone."""
-    app.add_api_route(path, endpoint, methods=["HEAD"], include_in_schema=False)
-
-
-def _add(
-    app: FastAPI,
-    path: str,
-    method: str,
-    endpoint: Callable[[Request], Awaitable[Response]],
-    operation: Operation,
-    taken: dict[str, Any],
-    answer: Any,
-) -> None:
-    app.add_api_route(
-        path,
-        endpoint,
-        methods=[method],
-        response_model=answer,
-        responses=_ERRORS,
-        summary=operation.title,
-        description=operation.description,
-        operation_id=f"{method.lower()}{path.replace('/', '_')}",
-        openapi_extra=taken,
-    )
-    if method == "GET":
-        add_head(app, path, endpoint)

@@ -9,16 +9,16 @@ import logging
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import cookie_parser
+from starlette.requests import Request, cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..models import REQUEST, usable_id
-from .rest import error_response
+from .rest import error_response, on_error
 
 COOKIE = "librarian_access"  #: of the page
 access = logging.getLogger("librarian.access")
@@ -46,7 +46,7 @@ HEADERS = {  #: of every answer
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Rules:
     """What the guard asks for.
 
@@ -65,6 +65,28 @@ class Rules:
     body_s: float = BODY_S
     open_paths: Collection[str] = frozenset()
     probes: Collection[str] = frozenset()
+
+    def has_token(self, headers: Headers) -> bool:
+        """Whether a request carries the token, or the page's cookie as a proof of it; True where none is needed."""
+        if self.token is None:
+            return True
+        cookies = cookie_parser(headers.get("cookie", ""))
+        if hmac.compare_digest(cookies.get(COOKIE, ""), self._proof()):
+            return True
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        # a header's bytes are read as Latin-1, and some programs send a token's characters as UTF-8
+        spellings = [given.strip().encode(), given.strip().encode("latin-1", "replace")]
+        right = sum(hmac.compare_digest(sent, self.token.encode()) for sent in spellings)
+        return bool(right) and scheme.lower() == "bearer"
+
+    def proof_of(self, token: str) -> str:
+        """What the page's cookie holds for the right token; empty for another one."""
+        expected = (self.token or "").encode()
+        return self._proof() if expected and hmac.compare_digest(token.strip().encode(), expected) else ""
+
+    def _proof(self) -> str:
+        """Derived from the token, so that no program that is sent the cookie learns the token itself."""
+        return hmac.digest((self.token or "").encode(), b"page of librarian", "sha256").hex()
 
 
 class RateLimit:
@@ -96,16 +118,21 @@ def _without_port(host: str) -> str:
     return re.sub(r":\d+$", "", host)
 
 
-#: Status, code, message, hint and headers of an answer.
-Refusal = tuple[int, str, str, str, dict[str, str]]
-
-
 class _Refused(Exception):
-    """Raised while a body is read."""
+    """Raised where a request may not pass. `at_once`: without waiting until the caller has sent all of its body."""
 
-    def __init__(self, refusal: Refusal, *, at_once: bool) -> None:
-        super().__init__()
-        self.refusal, self.at_once = refusal, at_once
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        hint: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        at_once: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.answer, self.at_once = error_response(status, code, message, hint, headers), at_once
 
 
 async def _taken(receive: Receive, most: int) -> None:
@@ -118,17 +145,10 @@ async def _taken(receive: Receive, most: int) -> None:
 
 
 class Guard:
-    """The middleware that every request passes first."""
+    """The middleware that every request passes first. It has HEAD answered as GET, whose body the server leaves out."""
 
-    def __init__(self, app: ASGIApp, rules: Rules, made: Callable[[Guard], None] = lambda guard: None) -> None:
-        """`made` is called with the new guard: the framework makes it, and only when it begins to serve."""
-        self._app = app
-        self.follow(rules)
-        made(self)
-
-    def follow(self, rules: Rules) -> None:
-        """Go by these rules from the next request on; callers' rates begin anew."""
-        self._rules = rules
+    def __init__(self, app: ASGIApp, rules: Rules) -> None:
+        self._app, self._rules = app, rules
         self._hosts = {host.lower() for host in (*LOOPBACK, *rules.hosts)}
         self._names = {host.lower() for host in rules.hosts} - _ANY_PORT_REFUSED
         self._origins = {origin.lower().rstrip("/") for origin in rules.cors_origins}
@@ -141,16 +161,15 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        started = False
         status, begun = 0, time.perf_counter()
-        headers = Headers(scope=scope)
+        method, headers = scope["method"], Headers(scope=scope)
         request = usable_id(headers.get("x-request-id"))
         REQUEST.set(request)
 
         async def guarded_send(message: Message) -> None:
-            nonlocal started, status
+            nonlocal status
             if message["type"] == "http.response.start":
-                started, status = True, message["status"]
+                status = message["status"]
                 answered = MutableHeaders(scope=message)
                 answered["x-request-id"] = request
                 for name, value in HEADERS.items():
@@ -158,86 +177,73 @@ class Guard:
             await send(message)
 
         trusted = scope.get("state", {}).get("trusted", False)  # by a socket that is for this user alone
-        refusal = None if trusted else self._refusal(scope, headers)
+        if method == "HEAD":
+            scope = {**scope, "method": "GET"}
         try:
-            await self._pass_on(refusal, scope, receive, guarded_send, lambda: started)
+            if not trusted:
+                self._check(scope, headers)
+            await self._app(scope, self._limited(receive), guarded_send)
+        except _Refused as error:
+            if not status:
+                await self._refuse(error, scope, receive, guarded_send)
+        except Exception as error:  # the framework's own handler of bugs has the connection closed
+            if status:
+                raise
+            await (await on_error(Request(scope), error))(scope, receive, guarded_send)
         finally:
             if self._rules.access_log and not trusted and scope["path"] not in self._rules.probes:
                 ms = (time.perf_counter() - begun) * 1000
-                access.info("%s %s %s %d %.1f ms", _client(scope), scope["method"], scope["path"], status, ms)
+                access.info("%s %s %s %d %.1f ms", _client(scope), method, scope["path"], status, ms)
 
-    async def _pass_on(
-        self, refusal: Refusal | None, scope: Scope, receive: Receive, send: Send, started: Callable[[], bool]
-    ) -> None:
-        """Refuse the request, or let the application answer it."""
-        if refusal is not None:
-            refusal[-1].update(self._readable(Headers(scope=scope).get("origin", "")))
-            await self._refuse(refusal, scope, receive, send)
-            return
-        try:
-            await self._app(scope, self._limited(receive), send)
-        except _Refused as error:
-            if not started() and error.at_once:
-                await error_response(*error.refusal)(scope, receive, send)
-            elif not started():
-                await self._refuse(error.refusal, scope, receive, send)
-
-    async def _refuse(self, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _refuse(self, error: _Refused, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer at once, then let the caller finish what it is sending: many programs read only after that."""
+        if error.at_once:
+            await error.answer(scope, receive, send)
+            return
 
         async def unfinished(message: Message) -> None:
             await send({**message, "more_body": True} if message["type"] == "http.response.body" else message)
 
-        await error_response(*refusal)(scope, receive, unfinished)
+        await error.answer(scope, receive, unfinished)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(_taken(receive, _TAKEN_BODIES * self._rules.max_body), _TAKEN_S)
         await send({"type": "http.response.body", "body": b""})
 
-    def _refusal(self, scope: Scope, headers: Headers) -> Refusal | None:
-        """Status, code, message, hint and headers of the answer to a request that may not pass."""
+    def _check(self, scope: Scope, headers: Headers) -> None:
+        """Raise `_Refused` where a request may not pass."""
         host = headers.get("host", "")
         # a page under a rebound name can't send the token
-        has_sent_token = self._rules.token is not None and self.has_token(headers)
+        has_sent_token = self._rules.token is not None and self._rules.has_token(headers)
         if not self.is_known(host) and scope["path"] not in self._rules.probes and not has_sent_token:
             hint = f"Use {', '.join(LOOPBACK)}, or add the name to security.allowed_hosts."
-            return 421, "host", f"This server doesn't answer under the host name {host!r}.", hint, {}
+            raise _Refused(421, "host", f"This server doesn't answer under the host name {host!r}.", hint)
         origin = headers.get("origin")
         site = headers.get("sec-fetch-site", "none").strip().lower()
         if origin is not None and not self._is_own(origin, host, site):
             hint = "If that page may call, add it to security.cors_origins."
-            return 403, "origin", f"Requests of pages from {origin!r} are refused.", hint, {}
-        if origin is None and site not in _OWN_SITES and "*" not in self._origins and not self._is_open(scope, headers):
+            raise _Refused(403, "origin", f"Requests of pages from {origin!r} are refused.", hint)
+        if origin is None and site not in _OWN_SITES and "*" not in self._origins and not self._is_open(scope["path"]):
             message = f"Requests of pages from other sites are refused (Sec-Fetch-Site: {site[:40]!r})."
-            return 403, "cross_site", message, "Open the page at / and search there, or call with a program.", {}
+            raise _Refused(403, "cross_site", message, "Open the page at / and search there, or call with a program.")
         counts = scope["path"] not in self._rules.probes
         if self._limit and counts and (wait := self._limit.wait_s(_client(scope))):
-            limit = f"More than {self._rules.rate_limit} requests a minute."
-            return 429, "rate_limit", limit, f"Try again in {wait:.0f} s.", {"retry-after": f"{int(wait) + 1}"}
-        if not self._is_open(scope, headers) and not self.has_token(headers):
+            message = f"More than {self._rules.rate_limit} requests a minute."
+            retry = {"retry-after": f"{int(wait) + 1}"}
+            raise _Refused(429, "rate_limit", message, f"Try again in {wait:.0f} s.", retry)
+        if not self._is_open(scope["path"]) and not self._rules.has_token(headers):
             hint = "Send it as `Authorization: Bearer <token>`; it is the server's MCP_AUTH_TOKEN."
-            return 401, "token", "The token is missing or wrong.", hint, {"www-authenticate": "Bearer"}
+            raise _Refused(401, "token", "The token is missing or wrong.", hint, {"www-authenticate": "Bearer"})
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self._rules.max_body:
-            return self._too_large()
+            raise self._too_large()
         if (count := scope["query_string"].count(b"&") + 1) > MAX_PARAMETERS:
             hint = "Separate the values of a list by commas, or send a JSON body by POST."
             message = f"The address has {count} parameters; at most {MAX_PARAMETERS} are read."
-            return 400, "bad_request", message, hint, {}
-        return None
+            raise _Refused(400, "bad_request", message, hint)
 
-    def _readable(self, origin: str) -> dict[str, str]:
-        """With these a page of an allowed origin sees why it was refused; what passes gets its own further in."""
-        if origin.lower() not in self._origins and "*" not in self._origins:
-            return {}
-        return {
-            "access-control-allow-origin": origin,
-            "access-control-expose-headers": "retry-after, www-authenticate",
-            "vary": "Origin",
-        }
-
-    def _too_large(self) -> Refusal:
+    def _too_large(self) -> _Refused:
         message = f"The request's body has more than {self._rules.max_body} bytes."
-        return 413, "too_large", message, "Send less at once.", {"connection": "close"}
+        return _Refused(413, "too_large", message, "Send less at once.", {"connection": "close"})
 
     def is_known(self, host: str) -> bool:
         """Whether a Host header, with or without a port, names this server."""
@@ -261,36 +267,11 @@ class Guard:
             own or not self._names.isdisjoint((netloc, _without_port(netloc)))
         )
 
-    def _is_open(self, scope: Scope, headers: Headers) -> bool:
-        path: str = scope["path"]
-        if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
-            return True  # a preflight carries no credentials and does nothing
+    def _is_open(self, path: str) -> bool:
         return any(
             path.startswith(open_) if open_.endswith("/") and open_ != "/" else path == open_
             for open_ in self._rules.open_paths
         )
-
-    def has_token(self, headers: Headers) -> bool:
-        """Whether a request carries the token, or the page's cookie as a proof of it; True where none is needed."""
-        if self._rules.token is None:
-            return True
-        cookies = cookie_parser(headers.get("cookie", ""))
-        if hmac.compare_digest(cookies.get(COOKIE, ""), self._proof()):
-            return True
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        # a header's bytes are read as Latin-1, and some programs send a token's characters as UTF-8
-        spellings = [given.strip().encode(), given.strip().encode("latin-1", "replace")]
-        right = sum(hmac.compare_digest(sent, self._rules.token.encode()) for sent in spellings)
-        return bool(right) and scheme.lower() == "bearer"
-
-    def proof_of(self, token: str) -> str:
-        """What the page's cookie holds for the right token; empty for another one."""
-        expected = (self._rules.token or "").encode()
-        return self._proof() if expected and hmac.compare_digest(token.strip().encode(), expected) else ""
-
-    def _proof(self) -> str:
-        """Derived from the token, so that no program that is sent the cookie learns the token itself."""
-        return hmac.digest((self._rules.token or "").encode(), b"page of librarian", "sha256").hex()
 
     def _limited(self, receive: Receive) -> Receive:
         seen, whole = 0, False
@@ -303,12 +284,12 @@ class Guard:
                     message = await receive()
             except TimeoutError:
                 text = f"The request's body didn't arrive within {self._rules.body_s:.0f} s."
-                slow = 408, "too_slow", text, "Send it without a pause.", {"connection": "close"}
-                raise _Refused(slow, at_once=True) from None
+                closed = {"connection": "close"}
+                raise _Refused(408, "too_slow", text, "Send it without a pause.", closed, at_once=True) from None
             if message["type"] == "http.request":
                 seen, whole = seen + len(message.get("body", b"")), not message.get("more_body", False)
                 if seen > self._rules.max_body:
-                    raise _Refused(self._too_large(), at_once=False)
+                    raise self._too_large()
             return message
 
         return limited

@@ -192,25 +192,30 @@ class Application(typer.Typer):
         panel: str | None = None,
         takes_query: bool = False,
         options: Collection[str] = tuple(_SHARED),
+        further: Mapping[str, Any] = {},
     ) -> Callable[[F], F]:
-        """Register a command. `takes_query`: its `question` may hold words that begin with a dash."""
+        """Register a command. `takes_query`: its `question` may hold words that begin with a dash.
+
+        `further` are annotations of options that the function takes as keywords, those alone that are given.
+        """
         register = super().command(
             name, cls=_QueryCommand if takes_query else _Command, epilog=f"Example: {example}", rich_help_panel=panel
         )
 
         def add(function: F) -> F:
-            register(_with_shared_options(function, options))
+            register(_with_options(function, options, further))
             return function
 
         return add
 
 
-def _with_shared_options(function: Callable[..., Any], names: Collection[str]) -> Callable[..., Any]:
+def _with_options(function: Callable[..., Any], shared: Collection[str], further: Mapping[str, Any]) -> Any:
     @functools.wraps(function)
     def command(**given: Any) -> Any:
-        shared = {name: given.pop(name) for name in names}
-        choose_plain(shared.pop("plain"))
-        target = Target(**shared)
+        common = {name: given.pop(name) for name in shared}
+        given = {name: value for name, value in given.items() if name not in further or value not in (None, [])}
+        choose_plain(common.pop("plain"))
+        target = Target(**common)
         if target.layout:
             os.environ["DOCS_LAYOUT"] = target.layout  # a daemon that is started for this command inherits it
         try:
@@ -218,11 +223,13 @@ def _with_shared_options(function: Callable[..., Any], names: Collection[str]) -
         except NoLibrary as error:
             return function(replace(target, root=_confirmed(target, error)), **given)
 
-    _, *parameters = inspect.signature(function, eval_str=True).parameters.values()
-    for name in names:
-        default, annotation = _SHARED[name]
-        kind = inspect.Parameter.KEYWORD_ONLY
-        parameters.append(inspect.Parameter(name, kind, default=default, annotation=annotation))
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    _, *own = inspect.signature(function, eval_str=True).parameters.values()
+    parameters = [
+        *(each for each in own if each.kind is not inspect.Parameter.VAR_KEYWORD),
+        *(inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in further.items()),
+        *(inspect.Parameter(name, keyword, default=_SHARED[name][0], annotation=_SHARED[name][1]) for name in shared),
+    ]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__doc__ = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.getdoc(function) or "")  # the terminal breaks lines
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

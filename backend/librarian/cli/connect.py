@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import sys
 import time
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import tomlkit
 
 from ..daemon import client_log
 from ..errors import CallerError, SetupError
@@ -108,10 +107,7 @@ def bridge_command(options: Sequence[str]) -> list[str]:
 
 def snippet(host: Host, server: Server) -> str:
     """What to add to the client's configuration file."""
-    entry = host.entry(server)
-    if host.toml:
-        return _toml_table(host, server.name, entry)
-    return json.dumps({host.section: {server.name: entry}}, indent=2) + "\n"
+    return _written(host, {host.section: {server.name: host.entry(server)}})
 
 
 def changed(host: Host, server: Server, text: str) -> str:
@@ -129,20 +125,16 @@ def changed(host: Host, server: Server, text: str) -> str:
     if servers.get(server.name) == entry:
         return text
     servers[server.name] = entry
-    if not host.toml:
-        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    after = _with_table(host, server.name, entry, text)
-    with suppress(tomllib.TOMLDecodeError):
-        if tomllib.loads(after) == content:
-            return after
-    raise SetupError(
-        f"{host.title}'s configuration names {server.name!r} in a way that can't be replaced safely.",
-        hint=f"Replace the table [{host.section}.{server.name}] by hand with what `librarian connect` prints.",
-    )
+    return _written(host, content)
 
 
 def _read(host: Host, text: str) -> Any:
-    return tomllib.loads(text) if host.toml else json.loads(text if text.strip() else "{}")
+    return tomlkit.parse(text) if host.toml else json.loads(text if text.strip() else "{}")
+
+
+def _written(host: Host, content: Mapping[str, Any]) -> str:
+    """The content of a configuration file; comments that were read from TOML stay."""
+    return tomlkit.dumps(content) if host.toml else json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def write(host: Host, server: Server, path: Path) -> Path | None:
@@ -169,22 +161,6 @@ def write(host: Host, server: Server, path: Path) -> Path | None:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it isn't UTF-8"
         raise SetupError(f"{host.title}'s configuration {path} can't be written: {reason}.", hint=_BY_HAND) from error
-
-
-def _with_table(host: Host, name: str, entry: Mapping[str, Any], text: str) -> str:
-    """TOML with our table at its end in place of the one there may be."""
-    table = rf"{host.section}\.{name}"
-    ours = re.compile(
-        rf"^[ \t]*\[{table}(?:\.[^\]]*)?\][^\n]*\n?(?:(?![ \t]*\[)[^\n]*(?:\n|\Z))*?(?=^[ \t]*\[|\Z)", re.M
-    )
-    rest = ours.sub("", text).rstrip("\n")
-    return (f"{rest}\n\n" if rest else "") + _toml_table(host, name, entry)
-
-
-def _toml_table(host: Host, name: str, entry: Mapping[str, Any]) -> str:
-    # A JSON string, or a list of them, is also a TOML one.
-    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in entry.items()]
-    return "\n".join([f"[{host.section}.{name}]", *lines]) + "\n"
 
 
 class Connection(NamedTuple):

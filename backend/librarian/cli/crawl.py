@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import NOTHING_FOUND, UNREADABLE, CallerError, NotFound, Unavailable, counted
+from . import rendering
 from .application import KEEP, Target, app
 from .output import Page, ProgressLine, write_json
 
 if TYPE_CHECKING:
     from ..crawling.crawler import CrawlReport
-    from ..crawling.fetching import CrawlOptions
-    from ..settings import Settings
 
 EVERY_S = 5.0  #: between two lines of progress where there is no terminal
-SHOWN = 20  #: addresses of a list that are printed
 
 
 @app.command(example="librarian crawl https://docs.example.org/ --project example", panel=KEEP)
@@ -43,6 +41,7 @@ def crawl(
     """
     from ..bootstrap import summarizer_of
     from ..crawling import pages
+    from ..crawling.crawler import Crawler
     from ..crawling.fetching import CrawlOptions
 
     settings = target.settings()
@@ -69,72 +68,32 @@ def crawl(
         most_pages=max_pages,
         summarize=None if dry_run else summarizer_of(settings),
     )
-    answers = [_one(url or "", name, settings, options, target, dry_run, len(names) == 1) for name in names]
+
+    def one(project: str) -> dict[str, Any]:
+        """Crawl or plan one project. One of several whose site doesn't answer doesn't stop the others."""
+
+        def show(report: CrawlReport, queued: int) -> None:
+            text = (
+                f"{project}: {counted(report.done, 'page')}, {queued} to go, {report.bytes / 1e6:.1f} MB, "
+                f"{counted(len(report.errors), 'error')}"
+            )
+            line.show(report.done / max(report.done + queued, 1), text, int(time.monotonic() / EVERY_S))
+
+        crawler = Crawler(url or "", project, root, index, options, on_progress=show)
+        try:
+            return crawler.plan() if dry_run else asdict(crawler.run())
+        except Unavailable as error:
+            if len(names) == 1 or dry_run:
+                raise
+            return asdict(crawler.unreached(str(error)))
+
+    with ProgressLine(quiet=target.as_json) as line:
+        answers = [one(name) for name in names]
     if target.as_json:
         write_json(answers[0] if project or len(answers) == 1 else {"projects": answers})
     else:
         for answer in answers:
-            (_show_plan if dry_run else _show)(Page(), answer)
+            rendering.fields(Page(), answer)
     if not dry_run and not any(answer["pages"] for answer in answers):
         raise typer.Exit(NOTHING_FOUND)
     raise typer.Exit(UNREADABLE if any(answer.get("errors") for answer in answers) else 0)
-
-
-def _one(
-    url: str, project: str, settings: Settings, options: CrawlOptions, target: Target, dry_run: bool, alone: bool
-) -> dict[str, Any]:
-    """Crawl or plan one project. One of several (not `alone`) whose site doesn't answer doesn't stop the others."""
-    from ..crawling.crawler import Crawler
-
-    def show(report: CrawlReport, queued: int) -> None:
-        text = (
-            f"{project}: {counted(report.done, 'page')}, {queued} to go, {report.bytes / 1e6:.1f} MB, "
-            f"{counted(len(report.errors), 'error')}"
-        )
-        line.show(report.done / max(report.done + queued, 1), text, int(time.monotonic() / EVERY_S))
-
-    with ProgressLine(quiet=target.as_json) as line:
-        crawler = Crawler(url, project, settings.docs.root_path, settings.index.path, options, on_progress=show)
-        try:
-            return crawler.plan() if dry_run else asdict(crawler.run())
-        except Unavailable as error:
-            if alone or dry_run:
-                raise
-            return asdict(crawler.unreached(str(error)))
-
-
-def _show(page: Page, answer: dict[str, Any]) -> None:
-    resumed = " (continued)" if answer["resumed"] else ""
-    title = f"{answer['project']}: {counted(answer['pages'], 'page')}"
-    page.line((title, "bold"), f" from {answer['root_url']}{resumed}")
-    changes = ", ".join(f"{answer[word]} {word}" for word in ("added", "changed", "unchanged", "removed"))
-    took = f"{answer['bytes'] / 1e6:.1f} MB, {answer['took_s']:.0f} s"
-    lines = {
-        f"{changes}, {counted(answer['duplicates'], 'duplicate')}": True,
-        f"{counted(answer['requests'], 'request')}, {took}": True,
-        f"{answer['summarized']} summaries by the language model": answer["summarized"],
-        f"pages summarised in their own words: {answer['summary_error']}": answer["summary_error"],
-    }
-    for line, is_worth_it in lines.items():
-        if is_worth_it:
-            page.line(line, indent=2)
-    errors = [f"{error['url']}: {error['reason']}" for error in answer["errors"]]
-    for what, items in (("empty without JavaScript", answer["javascript"]), ("can't be read", errors)):
-        if items:
-            page.line((f"{len(items)} {what}:", "yellow"), indent=2)
-        for item in items[:SHOWN]:
-            page.line(item, indent=4)
-    for reason, count in answer["skipped"].items():
-        page.line(f"{count} left out: {reason}, such as {answer['examples'][reason]}", indent=2)
-    page.line("A running server indexes the files by itself; otherwise run librarian index.", indent=2)
-
-
-def _show_plan(page: Page, answer: dict[str, Any]) -> None:
-    begin = f"{answer['project']}: {counted(len(answer['pages']), 'page')} to begin with"
-    page.line((begin, "bold"), f", {answer['root_url']}")
-    sources = ", ".join(f"{count} from {source}" for source, count in answer["by_source"].items())
-    page.line(f"{sources}; {answer['seconds']:.0f} s at a pause of {answer['delay_s']:g} s", indent=2)
-    for category, count in answer["categories"].items():
-        page.line(f"{answer['project']}/{category}: {count}", indent=2)
-    for reason, count in answer["skipped"].items():
-        page.line(f"{count} left out: {reason}", indent=2)

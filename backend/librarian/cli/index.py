@@ -21,6 +21,7 @@ from ..daemon.client import served_at
 from ..errors import SETUP, UNREADABLE, CallerError, LibrarianError, SetupError, one_of
 from ..files import config_files
 from ..files.paths import working_directory
+from ..models import Progress
 from ..text.sanitizing import visible
 from . import rendering
 from .application import KEEP, MEASURE, SET_UP, Application, OnProgress, Target, app, note
@@ -47,13 +48,12 @@ def _comma_separated(words: str) -> list[str]:
 
 def _indexing(line: ProgressLine, target: Target) -> OnProgress | None:
     """What to call with each progress of the daemon; None where nothing is shown."""
+    from ..api.model_text import progress
 
-    def show(progress: rendering.Answer) -> None:
-        if progress.get("phase", "idle") != "idle":
-            embedding = progress["phase"] == "embedding"
-            done, total = ("chunks_embedded", "chunks_total") if embedding else ("files_done", "files_total")
-            share = int(progress.get(done) or 0) / max(1, int(progress.get(total) or 0))
-            line.show(share, rendering.progress_line(progress), (progress["phase"], int(10 * share)))
+    def show(now: rendering.Answer) -> None:
+        if now["phase"] != "idle":
+            share, text = progress(Progress(**now))
+            line.show(share or 0, text, (now["phase"], int(10 * (share or 0))))
 
     return None if target.as_json else show
 
@@ -114,7 +114,7 @@ def check(
 ) -> None:
     """Compare catalog, keyword index, vectors and folder. Exit code 78 if they differ."""
     answer = target.ask("check", repair=repair)
-    target.write(answer, rendering.check)
+    target.write(answer, rendering.fields)
     raise typer.Exit(0 if answer["ok"] else SETUP)
 
 
@@ -196,7 +196,10 @@ def _times(
 @app.command(example="librarian gaps --limit 20", panel=MEASURE)
 def gaps(target: Target, limit: Annotated[int, typer.Option(min=1, help="Maximum number of questions.")] = 50) -> None:
     """List questions that found little or nothing. They are kept on this machine if analytics.enabled is set."""
-    target.write(target.ask("gaps", limit=limit), rendering.gaps)
+    answer = target.ask("gaps", limit=limit)
+    target.write(answer, rendering.fields)
+    if not answer["enabled"]:
+        note("Questions aren't kept; set analytics.enabled to true.")
 
 
 @app.command(example="librarian doctor", panel=SET_UP)

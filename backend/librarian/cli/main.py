@@ -13,34 +13,11 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TextIO
 
-from ..errors import (
-    BUG,
-    CALLER,
-    INTERRUPTED,
-    NOTHING_FOUND,
-    SETUP,
-    UNREADABLE,
-    CallerError,
-    LibrarianError,
-    NotFound,
-    SetupError,
-    SourceError,
-)
+from ..errors import CALLER, INTERRUPTED, CallerError, Internal, LibrarianError, SetupError
 from ..text.sanitizing import visible
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
-
-
-def exit_code(error: LibrarianError) -> int:
-    """The exit code of an error, by which a script knows who can mend it."""
-    if isinstance(error, NotFound):
-        return NOTHING_FOUND
-    if isinstance(error, CallerError):
-        return CALLER
-    if error.code == "internal":  # the daemon's; its traceback is in the daemon's log
-        return BUG
-    return UNREADABLE if isinstance(error, SourceError) else SETUP
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -58,46 +35,45 @@ def run(arguments: Sequence[str]) -> int:
         if isinstance(stop.__context__, BrokenPipeError):  # typer makes it 1, which means that nothing was found
             return _unread()
         return stop.code if isinstance(stop.code, int) else 0 if stop.code is None else CALLER
-    except LibrarianError as error:
-        return _failed(arguments, error.code, error.message, error.hint, exit_code(error))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
         return _unread()
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in (*_FULL, *_FORBIDDEN):
-            return _refused(arguments, error)
-        if usage := getattr(error, "format_message", None):  # typer's, which isn't imported here
-            command = getattr(getattr(error, "ctx", None), "command_path", "librarian")
-            if not (message := usage().strip()):  # a group without a command, whose help is printed already
-                return CALLER
-            end = "" if message[-1] in ".?!)" else "."
-            return _failed(arguments, CallerError.code, message + end, f"See {command} --help.", CALLER)
-        _tell(arguments, "internal", "This is a bug in Librarian.", "Please report it with the lines on stderr.")
-        _say(f"{traceback.format_exc()}This is a bug in Librarian. Please report it with the lines above.\n")
-        return BUG
+        return _failed(arguments, error)
 
 
-def _failed(arguments: Sequence[str], code: str, message: str, hint: str, exit_code: int) -> int:
-    _tell(arguments, code, message, hint)
-    _say(f"{visible(f'{message} {hint}'.strip())}\n")
-    return exit_code
-
-
-def _tell(arguments: Sequence[str], code: str, message: str, hint: str) -> None:
-    """With `--json`, print the error on stdout as REST gives it."""
-    if "--json" in arguments:
+def _failed(arguments: Sequence[str], error: Exception) -> int:
+    """Tell of an error, with `--json` on stdout too, as REST gives it. Returns its exit code."""
+    known, trace = _in_words(error), ""
+    if known is None:
+        known = Internal("This is a bug in Librarian.", hint="Please report it with the lines on stderr.")
+        trace = traceback.format_exc()
+    output_fails = isinstance(error, OSError) and error.filename is None
+    if "--json" in arguments and not output_fails and known.message:
         from .output import write_json
 
-        write_json({"error": {"code": code, "message": message, "hint": hint}})
+        write_json({"error": {"code": known.code, "message": known.message, "hint": known.hint}})
+    if known.message:  # else of a group without a command, whose help is printed already
+        _say(f"{trace}{visible(str(known))}\n")
+    return known.exit_code
 
 
-def _refused(arguments: Sequence[str], error: OSError) -> int:
-    full = error.errno in _FULL
-    hint = "Free some space there." if full else "See that you may read and write there."
-    message = f"{error.filename or 'The output'} can't be {'written' if full else 'used'}: {error.strerror}."
-    # without a file's name it is the output itself that fails
-    return _failed(arguments if error.filename is not None else (), SetupError.code, message, hint, SETUP)
+def _in_words(error: Exception) -> LibrarianError | None:
+    """The error as one of ours: of a wrong command line, a full disk, or what the system forbids. None for a bug."""
+    if isinstance(error, LibrarianError):
+        return error
+    if isinstance(error, OSError) and error.errno in (*_FULL, *_FORBIDDEN):
+        full = error.errno in _FULL
+        hint = "Free some space there." if full else "See that you may read and write there."
+        what = f"{error.filename or 'The output'} can't be {'written' if full else 'used'}"
+        return SetupError(f"{what}: {error.strerror}.", hint=hint)
+    if usage := getattr(error, "format_message", None):  # typer's, which isn't imported here
+        command = getattr(getattr(error, "ctx", None), "command_path", "librarian")
+        message = usage().strip()
+        end = "" if message.endswith((".", "?", "!", ")")) or not message else "."
+        return CallerError(message + end, hint=f"See {command} --help.")
+    return None
 
 
 def _say(text: str) -> None:
@@ -138,7 +114,7 @@ def main() -> None:
         _unread()
     except OSError as error:
         _unread()
-        code = _refused((), error)
+        code = _failed((), error)
     if sys.argv[1:2] == ["serve"]:  # it ends at once, without waiting for threads
         import_module("librarian.daemon.serve").leave(code)
     sys.exit(code)

@@ -11,6 +11,7 @@ from ..search.suggestions import no_mention
 from .output import Page
 from .wording import in_own_words
 
+SHOWN = 20  #: items of a list
 COPIES = 3  #: other paths of equal text that are shown
 BEST = 5  #: results that are shown by default
 GRADES = {0.75: "Excellent", 0.5: "Good", 0.25: "Fair", 0.0: "Weak"}  #: of calibrated relevance, from the key on
@@ -183,22 +184,27 @@ def thread(page: Page, answer: Answer) -> None:
         page.line((f"… {answer['total'] - answer['next_offset']} more: --offset {answer['next_offset']}", "dim"))
 
 
-def analysis(page: Page, answer: Answer) -> None:
-    """How a question is understood, and why a document isn't found for it."""
-    sure = f"{answer['confidence']:.0%} sure"
-    page.line((answer["query_type"], "bold"), f", best asked in mode {answer['recommended_mode']} ({sure})")
-    page.line(f"complexity {answer['complexity']:.2f} · {counted(answer['word_count'], 'word')}", indent=3)
-    if answer.get("technical_terms"):
-        page.line("technical: " + ", ".join(answer["technical_terms"]), indent=3)
-    for reason in answer.get("reasons") or ():
-        page.line(f"- {reason}", indent=3)
-    missing = answer.get("why_not")
-    if missing:
-        explanation = in_own_words(missing["explanation"])
-        page.line((f"{missing['file_path']}: {missing['stage'].replace('_', ' ')}. ", "bold"), explanation)
-        for one in missing.get("retrievers") or ():
-            place = f"rank {one['rank']}" if one["rank"] else "no rank"
-            page.line(f"{one['retriever']}: {place}{', ' + one['reason'] if one.get('reason') else ''}", indent=3)
+def fields(page: Page, answer: Answer, *, indent: int = 0) -> None:
+    """Any other answer: a line for each field that says something; what it holds stands below its name."""
+    for name, value in answer.items():
+        label = name.replace("_", " ")
+        if isinstance(value, str | bool | int | float):
+            if value != "":
+                page.line((f"{label}: ", "dim"), in_own_words(_written(value)), indent=indent)
+        elif value:
+            page.line((label, "bold"), indent=indent)
+            if isinstance(value, Mapping):
+                fields(page, value, indent=indent + 3)
+            for item in value[:SHOWN] if isinstance(value, Sequence) else ():
+                parts = item.values() if isinstance(item, Mapping) else [item]
+                shown = "  ".join(_written(part) for part in parts if part not in (None, ""))
+                page.line(in_own_words(shown), indent=indent + 3)
+            if isinstance(value, Sequence) and len(value) > SHOWN:
+                page.line((f"{len(value) - SHOWN} more (--json lists them)", "dim"), indent=indent + 3)
+
+
+def _written(value: object) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else _measure(value)
 
 
 _COUNTED = "documents and emails"
@@ -214,29 +220,13 @@ def products(page: Page, answer: Answer) -> None:
         page.table(["product", "components", _COUNTED], rows)
 
 
-_STATE_STYLES = {"ready": "bold green", "indexing": "bold cyan", "degraded": "bold yellow"}
-
-
 def status(page: Page, answer: Answer) -> None:
     """What the index holds and whether everything works."""
-    state = answer["status"]
-    page.line((state, _STATE_STYLES.get(state, "bold")), f"  generation {answer['generation']}")
-    for reason in answer.get("reasons") or ():
-        page.line(("- ", ""), reason, indent=3)
-    counts = f"{counted(answer['documents'], 'document')} and {counted(answer['emails'], 'email')}"
-    embedded = f"{answer['embedded_chunks']} of {counted(answer['chunks'], 'passage')} embedded"
-    page.line(f"{counts} in {counted(answer['products'], 'product')}, {embedded}")
-    progress = answer.get("progress") or {}
-    if progress.get("phase", "idle") != "idle":
-        page.line(progress_line(progress))
-    embeddings = answer["embeddings"]
-    by = embeddings["model"]
-    if embeddings["dimension"]:  # the model has been loaded
-        by += f", {embeddings['dimension']} dimensions, {embeddings['backend']} {embeddings['device']}"
-    page.line("embeddings: ", by if embeddings["enabled"] else "off")
-    page.line("text is sent to: ", "; ".join(answer.get("sent_to") or ()) or "no other machine")
-    page.line(f"folder: {answer.get('root_path') or '?'}", "" if answer.get("watching") else "  (not watched)")
-    page.line(f"index: {answer['index_path']}  ({answer['storage']['disk_bytes'] / 1e6:.1f} MB)")
+    from ..api.model_text import status_rows  # with pydantic, which other commands start without
+    from ..schemas import StatusResponse
+
+    for name, value in status_rows(StatusResponse.model_validate(answer)).items():
+        page.line((f"{name}: ", "dim"), value)
     _left_out(page, "skipped", answer["skipped"]["total"], answer["skipped"]["examples"])
     _left_out(page, "unreadable", answer["failures"]["total"], answer["failures"]["items"])
     for note in answer.get("notes") or ():
@@ -248,20 +238,6 @@ def _left_out(page: Page, word: str, total: int, items: Sequence[Answer]) -> Non
         page.line(f"{word}: {total}")
         for item in items[:5]:
             page.line((f"{item['path']}  {item['reason']}", "dim"), indent=3)
-
-
-def progress_line(progress: Answer) -> str:
-    """One line about how far an index run is."""
-    phase = progress.get("phase", "")
-    if phase == "learning":
-        return "learning: what the library's headings and links call its pages"
-    if not progress.get("chunks_total" if phase == "embedding" else "files_total"):
-        return f"{phase}: begins"
-    files = f"{progress.get('files_done', 0)}/{progress.get('files_total', 0)} files"
-    chunks = f"{progress.get('chunks_embedded', 0)}/{progress.get('chunks_total', 0)} passages embedded"
-    rate = progress.get("chunks_per_s" if phase == "embedding" else "files_per_s") or 0
-    left = f", {progress['eta_s']:.0f} s left" if progress.get("eta_s") else ""
-    return f"{phase}: {chunks if phase == 'embedding' else files}, {rate:.0f}/s{left}"
 
 
 def refresh(page: Page, answer: Answer, *, folder: str = "") -> None:
@@ -286,16 +262,6 @@ def refresh(page: Page, answer: Answer, *, folder: str = "") -> None:
         page.line(("note: ", "dim"), f"no file to index was found in {folder or 'the folder'}")
 
 
-def check(page: Page, answer: Answer) -> None:
-    """Whether catalog, keyword index, vectors and folder agree."""
-    page.line(("in order" if answer["ok"] else "not in order", "bold green" if answer["ok"] else "bold red"))
-    for word in ("problems", "repaired"):
-        for item in answer.get(word) or ():
-            page.line(f"{word.removesuffix('s')}: {item}", indent=3)
-    held = (("documents", "document"), ("chunks", "passage"), ("vectors", "vector"))
-    page.line(", ".join(counted(answer[name], word) for name, word in held))
-
-
 def evaluation(page: Page, answer: Answer) -> None:
     """Measures by mode: a number, or a mean with its 95% interval and the p of its difference from the first mode."""
     modes: Mapping[str, Answer] = answer.get("modes") or {}
@@ -315,16 +281,6 @@ def _measure(value: object) -> str:
         shown = "" if p is None else " p<0.001" if p < 0.001 else f" p={p:.3f}"
         return f"{value['mean']:.3f} [{value['low']:.3f}, {value['high']:.3f}]{shown}"
     return f"{value:.2f}" if isinstance(value, float) else "" if value is None else str(value)
-
-
-def gaps(page: Page, answer: Answer) -> None:
-    """Questions that found nothing or little."""
-    if not answer["enabled"]:
-        page.line("Questions aren't kept; set analytics.enabled to true.")
-    page.line((counted(len(answer["gaps"]), "gap"), "bold"), f" in {counted(answer['questions'], 'question')}")
-    if answer["gaps"]:
-        rows = [(gap["times"], gap["results"], gap["last_asked"][:10], gap["query"]) for gap in answer["gaps"]]
-        page.table(("times", "results", "last asked", "question"), rows)
 
 
 def findings(page: Page, answer: Answer) -> None:

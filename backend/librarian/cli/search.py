@@ -15,17 +15,9 @@ from ..errors import NOTHING_FOUND, CallerError, LibrarianError
 from ..models import Mode
 from . import crawl, index, rendering  # noqa: F401  (they add their commands)
 from .application import ASK, Target, app
+from .wording import option_of
 
 __all__ = ["app"]
-
-
-def _option(help: str, *names: str, panel: str | None = None, **given: Any) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=panel, **given)
-
-
-_filter = partial(_option, panel="Filters")
-_email = partial(_option, panel="Filters of emails")
-_rank = partial(_option, panel="Ranking")
 
 
 def _products(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -38,7 +30,50 @@ def _products(ctx: typer.Context, incomplete: str) -> list[str]:
     return []
 
 
-@app.command(takes_query=True, example="librarian search 'rolling update' --product kubernetes --why", panel=ASK)
+def _option(kind: Any, help: str, panel: str | None = None, *names: str, **given: Any) -> Any:
+    return Annotated[kind | None, typer.Option(*names, help=help, rich_help_panel=panel, **given)]
+
+
+_BY, _BY_MAIL, _RANK = "Filters", "Filters of emails", "Ranking"
+_MAX_RESULTS = "Number of results, 1 to 50. By default the best 5 that are at least Fair."
+_SEARCH = {
+    "max_results": _option(int, _MAX_RESULTS, None, "--max-results", "-n", "--limit"),
+    "offset": _option(int, "Number of results to skip."),
+    "include_weak": _option(bool, "Show weak results too.", None, "--all", "--include-weak"),
+    "brief": _option(bool, "Show short snippets.", None, "--brief"),
+    "include_parent_context": _option(bool, "With --json: add parent_context to each result.", None, "--context"),
+    "max_tokens": _option(int, "Maximum size of the answer in tokens."),
+    "product": _option(str, "Search only this product.", _BY, autocompletion=_products),
+    "component": _option(str, "Search only this component.", _BY),
+    "file_types": _option(list[str], "A format such as .md; repeatable.", _BY, "--file-type"),
+    "doc_type": _option(str, "A type such as api, guide, reference or readme.", _BY),
+    "tags": _option(list[str], "A tag; repeat it to allow several.", _BY, "--tag"),
+    "language": _option(str, "A language by its ISO 639-1 code, such as en.", _BY),
+    "after": _option(str, "Changed or sent on or after this date (2026-03-01).", _BY, "--after", "--since"),
+    "before": _option(str, "Changed or sent on or before this date.", _BY, "--before", "--until"),
+    "sender": _option(str, "Part of the sender's name or address.", _BY_MAIL),
+    "subject_contains": _option(str, "Part of the subject.", _BY_MAIL, "--subject"),
+    "thread_id": _option(str, "Only this thread.", _BY_MAIL, "--thread"),
+    "has_attachments": _option(bool, "With or without attachments.", _BY_MAIL, "--attachments/--no-attachments"),
+    "max_per_thread": _option(int, "Maximum results from one thread; 0: no limit.", _BY_MAIL),
+    "mode": _option(
+        str, "keyword, semantic, hybrid, rerank, hyde or auto.", _RANK, autocompletion=lambda: list(get_args(Mode))
+    ),
+    "semantic_weight": _option(float, "0: rank by words only; 1: by meaning only.", _RANK),
+    "max_per_document": _option(int, "Maximum passages of one document; 0: no limit.", _RANK),
+    "hypothetical_answer": _option(str, "What an answer might say, for --mode hyde.", _RANK),
+}
+"""Options of a search, by the arguments of the operation; `after` and `before` have another name for each kind."""
+_OF_EMAILS = ("sender", "subject_contains", "thread_id", "has_attachments", "max_per_thread")
+_OF_DOCUMENTS = (
+    *("file_types", "doc_type", "tags", "language", "max_per_document", "hypothetical_answer"),
+    "include_parent_context",
+)
+
+
+@app.command(
+    takes_query=True, example="librarian search 'rolling update' --product kubernetes --why", panel=ASK, further=_SEARCH
+)
 def search(
     target: Target,
     question: Annotated[
@@ -46,87 +81,25 @@ def search(
         typer.Argument(help='The question; - reads it from stdin. A "quoted phrase" must occur, -word must not.'),
     ] = None,
     emails: Annotated[
-        bool, _option("Search emails. With filters but no question: the newest that match.", "--emails")
+        bool, typer.Option("--emails", help="Search emails. With filters but no question: the newest that match.")
     ] = False,
-    max_results: Annotated[
-        int | None,
-        _option(
-            "Number of results, 1 to 50. By default the best 5 that are at least Fair.",
-            "--max-results",
-            "-n",
-            "--limit",
-        ),
-    ] = None,
-    offset: Annotated[int | None, _option("Number of results to skip.")] = None,
-    everything: Annotated[bool, _option("Show weak results too.", "--all", "--include-weak")] = False,
-    brief: Annotated[bool, _option("Show short snippets.", "--brief")] = False,
-    why: Annotated[bool, _option("Show how each result was ranked.", "--why")] = False,
-    context: Annotated[bool, _option("With --json: add parent_context to each result.", "--context")] = False,
-    max_tokens: Annotated[int | None, _option("Maximum size of the answer in tokens.")] = None,
-    product: Annotated[str | None, _filter("Search only this product.", autocompletion=_products)] = None,
-    component: Annotated[str | None, _filter("Search only this component.")] = None,
-    file_types: Annotated[list[str] | None, _filter("A format such as .md; repeatable.", "--file-type")] = None,
-    doc_type: Annotated[str | None, _filter("A type such as api, guide, reference or readme.")] = None,
-    tags: Annotated[list[str] | None, _filter("A tag; repeat it to allow several.", "--tag")] = None,
-    language: Annotated[str | None, _filter("A language by its ISO 639-1 code, such as en.")] = None,
-    after: Annotated[
-        str | None, _filter("Changed or sent on or after this date (2026-03-01).", "--after", "--since")
-    ] = None,
-    before: Annotated[str | None, _filter("Changed or sent on or before this date.", "--before", "--until")] = None,
-    sender: Annotated[str | None, _email("Part of the sender's name or address.")] = None,
-    subject: Annotated[str | None, _email("Part of the subject.")] = None,
-    thread_id: Annotated[str | None, _email("Only this thread.", "--thread")] = None,
-    attachments: Annotated[bool | None, _email("With or without attachments.")] = None,
-    max_per_thread: Annotated[int | None, _email("Maximum results from one thread; 0: no limit.")] = None,
-    mode: Annotated[
-        str | None,
-        _rank("keyword, semantic, hybrid, rerank, hyde or auto.", autocompletion=lambda: list(get_args(Mode))),
-    ] = None,
-    semantic_weight: Annotated[float | None, _rank("0: rank by words only; 1: by meaning only.")] = None,
-    max_per_document: Annotated[int | None, _rank("Maximum passages of one document; 0: no limit.")] = None,
-    hypothetical_answer: Annotated[str | None, _rank("What an answer might say, for --mode hyde.")] = None,
+    why: Annotated[bool, typer.Option("--why", help="Show how each result was ranked.")] = False,
+    **given: Any,
 ) -> None:
     """Search the library. Exit code 1 if nothing is found, or nothing that is likely to answer the question."""
-    for_documents = {
-        "--file-type": ("file_types", file_types),
-        "--doc-type": ("doc_type", doc_type),
-        "--tag": ("tags", tags),
-        "--language": ("language", language),
-        "--max-per-document": ("max_per_document", max_per_document),
-        "--hypothetical-answer": ("hypothetical_answer", hypothetical_answer),
-        "--context": ("include_parent_context", context or None),
-    }
-    for_emails = {
-        "--sender": ("sender", sender),
-        "--subject": ("subject_contains", subject),
-        "--thread": ("thread_id", thread_id),
-        "--attachments": ("has_attachments", attachments),
-        "--max-per-thread": ("max_per_thread", max_per_thread),
-    }
-    mine, others = (for_emails, for_documents) if emails else (for_documents, for_emails)
-    if unsuitable := [option for option, (_, value) in others.items() if value not in (None, [])]:
+    if unsuitable := [name for name in (_OF_DOCUMENTS if emails else _OF_EMAILS) if name in given]:
         hint = "Leave --emails out." if emails else "Add --emails."
-        raise CallerError(f"{unsuitable[0]} is for {'documents' if emails else 'emails'}.", hint=hint)
-    given: dict[str, Any] = {name: value for name, value in mine.values() if value not in (None, [])}
-    if everything:
-        given["include_weak"] = True
-    date = "date" if emails else "modified"
-    given |= {f"{date}_after": after, f"{date}_before": before}
+        kind = "documents" if emails else "emails"
+        raise CallerError(f"{option_of(unsuitable[0])} is for {kind}.", hint=hint)
+    for name in given.keys() & {"after", "before"}:
+        given[f"{'date' if emails else 'modified'}_{name}"] = given.pop(name)
     answer = target.ask(
         "search_emails" if emails else "search_documentation",
         query=sys.stdin.read() if question == ["-"] else " ".join(question or ()),
-        mode=mode,
-        product=product,
-        component=component,
-        max_results=max_results,
-        offset=offset,
-        semantic_weight=semantic_weight,
-        max_tokens=max_tokens,
-        brief=brief or None,
         explain=why or not target.as_json or None,  # on a page the matches are marked
         **given,
     )
-    everything = everything or max_results is not None or offset is not None
+    everything = not given.keys().isdisjoint(("include_weak", "max_results", "offset"))
     folder = "" if target.as_json else str(target.places().root)
     target.write(answer, partial(rendering.search, why=why, everything=everything, folder=folder))
     found = answer["results"] if everything or answer["answerable"] != "unlikely" else rendering.best(answer)
@@ -181,7 +154,7 @@ def analyze(
     path: Annotated[str | None, typer.Option(help="A document that should be found: explain why it isn't.")] = None,
 ) -> None:
     """Explain how a question is interpreted, and why a document isn't found for it."""
-    target.write(target.ask("analyze_query", query=" ".join(question), path=path), rendering.analysis)
+    target.write(target.ask("analyze_query", query=" ".join(question), path=path), rendering.fields)
 
 
 @app.command(example="librarian products kubernetes", panel=ASK)

@@ -14,37 +14,31 @@ _COMMANDS = {
     "get_email_thread": "librarian thread",
     "analyze_query": "librarian analyze",
 }
+#: Options that aren't their argument with dashes.
 _OPTIONS = {
     "date_after": "--after",
     "date_before": "--before",
-    "doc_type": "--doc-type",
     "file_types": "--file-type",
     "has_attachments": "--attachments",
-    "hypothetical_answer": "--hypothetical-answer",
     "include_parent_context": "--context",
     "include_weak": "--all",
     "line_end": "--lines",
     "line_start": "--lines",
-    "max_chars": "--max-chars",
-    "max_per_document": "--max-per-document",
-    "max_per_thread": "--max-per-thread",
-    "max_results": "--max-results",
-    "max_tokens": "--max-tokens",
     "modified_after": "--after",
     "modified_before": "--before",
-    "semantic_weight": "--semantic-weight",
-    "subject_contains": "--subject",
-    "thread_id": "--thread",
-}
-#: Arguments that are also everyday words: translated only where a message uses them as a name.
-_WORDS = {name: f"--{name}" for name in ("component", "language", "mode", "offset", "product", "section", "sender")} | {
-    "tags": "--tag",
     "query": "The question",
     "path": "PATH",
+    "subject_contains": "--subject",
+    "tags": "--tag",
+    "thread_id": "--thread",
 }
+_REGULAR = "doc_type|hypothetical_answer|max_(?:chars|per_document|per_thread|results|tokens)|semantic_weight"
+#: Arguments that are also everyday words: translated only where a message uses them as a name.
+_WORDS = ("component", "language", "mode", "offset", "product", "section", "sender", "tags", "query", "path")
 _QUOTED = r"(?<!\w)'[^']*'(?!\w)|“[^”]*”|`[^`]*`"
+_NAMED = [name for name in _COMMANDS | _OPTIONS if name not in _WORDS]
 _NAMES = re.compile(
-    rf"{_QUOTED}|(?:(?<![\w.-])(?P<name>{'|'.join(_COMMANDS | _OPTIONS)})\b"
+    rf"{_QUOTED}|(?:(?<![\w.-])(?P<name>{'|'.join(_NAMED)}|{_REGULAR})\b"
     rf"|(?:^|(?<=Drop )|(?<=with )|(?<=at ))(?P<word>{'|'.join(_WORDS)})\b(?= is | '|[:=.]| \d))"
     r"(?P<value>=(?:true\b)?)?"
 )
@@ -65,4 +59,9 @@ def _translated(match: re.Match[str]) -> str:
         return match[0]
     if name in _COMMANDS:
         return f"`{_COMMANDS[name]}`"
-    return (_OPTIONS | _WORDS)[name] + " " * (match["value"] == "=")
+    return option_of(name) + " " * (match["value"] == "=")
+
+
+def option_of(argument: str) -> str:
+    """The option that gives an argument of an operation."""
+    return _OPTIONS.get(argument, f"--{argument.replace('_', '-')}")

@@ -45,7 +45,7 @@ from .client_log import ClientLog
 from .discovery import fingerprint
 
 if TYPE_CHECKING:
-    from ..api.mcp_transports import McpServer
+    from ..api.mcp import McpServer
     from .server import SocketServer
 
 logger = logging.getLogger(__name__)
@@ -390,7 +390,7 @@ class _Process:
             with contextlib.suppress(LibrarianError):
                 self._handle.wait()
         with _no_gc():
-            from ..api.mcp_transports import McpServer
+            from ..api.mcp import McpServer
 
         return McpServer(
             self._handle,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import AsyncIterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +15,8 @@ from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from ..api.library_handle import LibraryHandle
-from ..api.rest import CONTENT_TYPE, HEALTH, READY, Api, Metrics, on_error, on_http_error
+from ..api.library_handle import LibraryHandle, mcp_routes
+from ..api.rest import CONTENT_TYPE, HEALTH, READY, Metrics, add_routes, on_error, on_http_error
 from ..api.security import Guard, Rules
 from ..errors import LibrarianError
 from ..schemas import ResultLimits
@@ -25,7 +24,7 @@ from .pages import PATHS, Pages
 
 if TYPE_CHECKING:
     from ..api.library_handle import LazyMcpServer
-    from ..api.mcp_transports import McpServer
+    from ..api.mcp import McpServer
     from ..library import Librarian
 
 _STATIC = Path(__file__).parent / "static"
@@ -72,11 +71,20 @@ def build_app(
     """
     handle = LibraryHandle.of(library)
     if mcp_server is None:
-        from ..api.mcp_transports import McpServer  # the SDK takes a while to import
+        from ..api.mcp import McpServer  # the SDK takes a while to import
 
         mcp_server = McpServer(handle, limits=limits, version=version)
+    rules = Rules(
+        token=token or None,
+        hosts=tuple(hosts),
+        cors_origins=tuple(cors_origins),
+        rate_limit=rate_limit or None,
+        access_log=access_log,
+        open_paths=OPEN_PATHS,
+        probes=(*HEALTH, READY),
+    )
     metrics, mcp = Metrics(), mcp_server
-    mcp.observe = metrics
+    mcp.calls.observe = metrics.count
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -93,8 +101,7 @@ def build_app(
     )
     app.add_exception_handler(HTTPException, on_http_error)
     app.add_exception_handler(LibrarianError, on_error)
-    app.add_exception_handler(Exception, on_error)
-    Api(handle, mcp.calls, metrics, limits).add_to(app)
+    add_routes(app, handle, mcp.calls, limits)
 
     async def metrics_page(_: Request) -> Response:
         status = await mcp.calls.run(lambda: handle.wait().status())
@@ -105,27 +112,18 @@ def build_app(
 
     app.add_route("/metrics", metrics_page)
     app.add_route("/favicon.ico", icon)
-    Pages(handle, mcp.calls, metrics, lambda: app.state.guard).add_to(app)
-    app.router.routes.extend(mcp.routes(endpoint))
+    Pages(handle, mcp.calls, rules).add_to(app)
+    app.router.routes.extend(mcp_routes(mcp, endpoint))
     app.mount("/static", _Shell(directory=_STATIC))
-    if cors_origins:
+    app.add_middleware(Guard, rules=rules)
+    if cors_origins:  # around the guard: a page that may call reads why it is refused, too
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(cors_origins),
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
-            expose_headers=["mcp-session-id", "mcp-protocol-version"],
+            expose_headers=["mcp-session-id", "mcp-protocol-version", "retry-after", "www-authenticate"],
         )
-    rules = Rules(
-        token=token or None,
-        hosts=tuple(hosts),
-        cors_origins=tuple(cors_origins),
-        rate_limit=rate_limit or None,
-        access_log=access_log,
-        open_paths=OPEN_PATHS,
-        probes=(*HEALTH, READY),
-    )
-    app.add_middleware(Guard, rules=rules, made=partial(setattr, app.state, "guard"))
     app.state.mcp_server = mcp
     app.state.rules = rules
     return app

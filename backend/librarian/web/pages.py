@@ -12,14 +12,14 @@ from fastapi import FastAPI, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from ..api import model_text
-from ..api.library_handle import Calls, LibraryHandle, observed
-from ..api.rest import DRAFT_HEADER, status_of
-from ..api.security import COOKIE, Guard
+from ..api.library_handle import Calls, LibraryHandle
+from ..api.rest import DRAFT_HEADER
+from ..api.security import COOKIE, Rules
 from ..errors import LibrarianError, NotFound
 from ..files.paths import Paths
 from ..files.safe_open import open_below
 from ..library import Librarian
-from ..models import DRAFT, Observer
+from ..models import DRAFT
 from ..schemas import StatusResponse
 from . import views
 from .state import State
@@ -43,9 +43,8 @@ def _chunks(descriptor: int) -> Iterator[bytes]:
 class Pages:
     """The routes over one library."""
 
-    def __init__(self, handle: LibraryHandle, calls: Calls, observe: Observer, guard: Callable[[], Guard]) -> None:
-        """`guard` gives the middleware, which is made when the application begins to serve."""
-        self._handle, self._calls, self._observe, self._guard = handle, calls, observe, guard
+    def __init__(self, handle: LibraryHandle, calls: Calls, rules: Rules) -> None:
+        self._handle, self._calls, self._rules = handle, calls, rules
 
     def add_to(self, app: FastAPI) -> None:
         """Register all routes."""
@@ -65,7 +64,7 @@ class Pages:
         def view(library: Librarian) -> str:
             if part == "state":
                 status = library.status()
-                values = {"status": status, "progress": model_text.progress(status)}
+                values = {"status": status, "progress": model_text.progress(status.progress)}
                 state_ = views.page("_state.html", **values)
                 return state_ + (views.page("_progress.html", **values) if status.status == "indexing" else "")
             return views.render(library, state, part)
@@ -73,9 +72,9 @@ class Pages:
         try:
             return HTMLResponse(await self._run(view, "view"))
         except LibrarianError as error:
-            headers = {"retry-after": "1"} if status_of(error) == 503 else None
+            headers = {"retry-after": "1"} if error.http_status == 503 else None
             text = error.message if part == "state" else views.error_page(state, error, part)
-            return HTMLResponse(text, status_of(error), headers)
+            return HTMLResponse(text, error.http_status, headers)
 
     async def _help(self, request: Request) -> Response:
         return HTMLResponse(views.page("help.html"))
@@ -86,7 +85,7 @@ class Pages:
 
         def view(library: Librarian) -> str:
             status: StatusResponse = library.status()
-            rows, progress = model_text.status_rows(status), model_text.progress(status)
+            rows, progress = model_text.status_rows(status), model_text.progress(status.progress)
             return views.page("status.html", status=status, rows=rows, progress=progress)
 
         return HTMLResponse(await self._run(view, "status"))
@@ -115,7 +114,7 @@ class Pages:
         linked = (mode, destination) == ("navigate", "document")
         if site not in ("same-origin", "none") and not linked:
             return HTMLResponse("Pages of other sites may link here, not load this.", 403)
-        if self._guard().has_token(request.headers):
+        if self._rules.has_token(request.headers):
             return None
         if PART_HEADER in request.headers:
             return HTMLResponse("The token is missing or wrong.", 401)
@@ -129,7 +128,7 @@ class Pages:
     async def _login(self, request: Request) -> Response:
         body = await request.body()
         form = dict(parse_qsl(body[:MAX_FORM].decode("utf-8", "replace")))
-        proof = self._guard().proof_of(form.get("token", ""))
+        proof = self._rules.proof_of(form.get("token", ""))
         query = urlsplit(f"?{form.get('next', '')}").query
         if not proof:
             return self._ask(query, wrong=True)
@@ -141,5 +140,4 @@ class Pages:
 
     async def _run(self, view: Callable[[Librarian], T], operation: str) -> T:
         """Run a view in a thread, once the library is open, and count it."""
-        with observed(self._observe, "page", operation):
-            return await self._calls.run(lambda: view(self._handle.wait()))
+        return await self._calls.answer("page", operation, self._handle.wait, view)

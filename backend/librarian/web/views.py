@@ -110,7 +110,7 @@ def render(library: Librarian, state: State, part: str = "") -> str:
     """
     values: dict[str, Any] = {"state": state, "status": library.status() if part != "panel" else None}
     if values["status"]:
-        values["progress"] = progress(values["status"])
+        values["progress"] = progress(values["status"].progress)
     search: Any = library.search_emails if state.type == "emails" else library.search
     answer: Answer | None = search(**state.request()) if state.searches else None
     if part != "panel":

@@ -18,8 +18,8 @@ from mcp.shared.message import SessionMessage
 from starlette.applications import Starlette
 
 from librarian import __version__
-from librarian.api.library_handle import LazyMcpServer
-from librarian.api.mcp_transports import McpServer
+from librarian.api.library_handle import LazyMcpServer, mcp_routes
+from librarian.api.mcp import McpServer
 from librarian.daemon import stdio_bridge
 from librarian.daemon.address import Address
 from librarian.daemon.discovery import Library
@@ -83,7 +83,7 @@ async def line_pair(
     """A byte stream at whose other end a stdio bridge passes lines to `door`; ends when the client closes its side."""
     ours, theirs = socket.socketpair()
     with tempfile.TemporaryDirectory() as name, theirs, theirs.makefile("rb") as source:
-        index, app = Path(name), Starlette(routes=door.routes())
+        index, app = Path(name), Starlette(routes=mcp_routes(door))
         address = Address(os.getpid(), __version__, "")
         async with SocketServer(index, app, address, handle=unused, on_shut_down=lambda: None):
             bridge = asyncio.create_task(asyncio.to_thread(stdio_bridge.run, Library(index), source, theirs.sendall))

@@ -19,7 +19,7 @@ from mcp import types
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import PromptsListChanged, ToolsListChanged
 
-from librarian.api.mcp_transports import McpServer
+from librarian.api.mcp import McpServer
 
 _KEY = b"only for tests"
 

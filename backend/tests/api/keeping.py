@@ -12,7 +12,7 @@ from typing import Any
 
 from librarian import __version__
 from librarian.api.library_handle import LibraryHandle
-from librarian.api.mcp_transports import McpServer
+from librarian.api.mcp import McpServer
 from librarian.daemon.address import Address
 from librarian.daemon.server import SocketServer, command_api
 from librarian.files.lock import FolderLock

@@ -16,7 +16,7 @@ import httpx
 import pytest
 from mcp import types
 
-from librarian.api.mcp_transports import McpServer
+from librarian.api.mcp import McpServer
 from librarian.library import Librarian
 from librarian.web.app import build_app
 from tests.api.clients import connected, run

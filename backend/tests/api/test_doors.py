@@ -20,7 +20,7 @@ import httpx
 import pytest
 from mcp import Client, StdioServerParameters, types
 
-from librarian.api.mcp_transports import McpServer
+from librarian.api.mcp import McpServer
 from librarian.api.model_text import structured
 from librarian.cli import main
 from librarian.cli.wording import in_own_words

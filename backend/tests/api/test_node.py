@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from mcp import Client, StdioServerParameters
 
-from librarian.api.mcp_transports import McpServer
+from librarian.api.mcp import McpServer
 from librarian.schemas import TOOLSETS
 from librarian.web.app import build_app
 from tests.api.clients import run
@@ -90,7 +90,6 @@ def test_the_typescript_clients_list_and_search(
     answer = json.loads(printed)
     assert answer["tools"] == NAMES
     assert [hit["rank"] for hit in answer["found"]["structuredContent"]["results"]] == [1, 2, 3]
-    assert any(block["type"] == "resource_link" for block in answer["found"]["content"])
     assert answer["wrong"]["isError"]
     assert "Did you mean 'query'?" in answer["wrong"]["content"][0]["text"]
 

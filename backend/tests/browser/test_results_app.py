@@ -12,8 +12,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from librarian.api.library_handle import Calls, LibraryHandle
-from librarian.api.mcp import RESULTS_APP, LibraryServer
+from librarian.api.mcp import RESULTS_APP, McpServer
 from tests.api.fake_library import FakeLibrary
 
 HOST = """<!doctype html><meta charset="utf-8"><title>host</title>
@@ -42,7 +41,7 @@ EVIL = "<img src=x onerror=parent.postMessage('hurt','*')>\n# Config\n\nRotate a
 
 def app_html() -> str:
     async def read() -> str:
-        (contents,) = await LibraryServer(LibraryHandle.of(FakeLibrary()), Calls()).read_resource(RESULTS_APP)  # type: ignore[misc]
+        (contents,) = await McpServer(FakeLibrary()).read_resource(RESULTS_APP)  # type: ignore[misc]
         assert contents.mime_type == "text/html;profile=mcp-app"
         return str(contents.content)
 

@@ -23,7 +23,7 @@ from librarian.daemon import client
 from librarian.daemon.client_log import ClientLog
 from librarian.embeddings import model_files
 from librarian.embeddings.model_table import known
-from librarian.errors import SetupError
+from librarian.errors import SETUP, SetupError
 from librarian.evaluation.evaluate import percentile
 from librarian.files.config_files import parse_json, with_value
 
@@ -185,7 +185,7 @@ def test_using_a_model_where_the_file_cannot_be_written_changes_nothing_and_says
     # no file can be made beside one whose name is nearly as long as names may be
     config = house.config.with_name("c" * 251 + ".cfg")
     config.write_text("{}")
-    assert main.run(["models", "use", "other", "--config", str(config)]) == main.SETUP
+    assert main.run(["models", "use", "other", "--config", str(config)]) == SETUP
     assert "can't be written: File name too long. Set embeddings.model to 'other' there" in capsys.readouterr().err
     assert config.read_text() == "{}"
 

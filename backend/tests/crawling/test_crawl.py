@@ -299,7 +299,7 @@ def test_the_command_plans_crawls_refreshes_and_tells(small: Crawled, capsys: py
     url = f"{small.site.url}/s/"
     shared = ("--allow-private", "--rate", "0", "--project", "gadgets")
     assert run(small, url, "--dry-run", *shared) == 0
-    assert "3 pages to begin with" in capsys.readouterr().out
+    assert "seconds: 0" in capsys.readouterr().out
     assert not (small.folder / "docs").exists()
     assert run(small, url, "--json", *shared) == 0
     assert json.loads(capsys.readouterr().out)["added"] == 3
@@ -309,8 +309,8 @@ def test_the_command_plans_crawls_refreshes_and_tells(small: Crawled, capsys: py
     small.site.gone = {"/s/a/one"}
     assert run(small, "--refresh", "--allow-private", "--rate", "0") == 3
     told = capsys.readouterr().out
-    assert "2 pages" in told
-    assert "1 removed" in told
+    assert "pages: 2" in told
+    assert "removed: 1" in told
     assert "status 404" in told
 
 

@@ -386,7 +386,7 @@ def test_the_tools_are_called_as_the_design_names_them(library: Librarian) -> No
         return render(response), structured(response)
 
     slug = call("searchDoc", query="rotate tokens", project="alpha")[1]["results"][0]["slug"]
-    assert f"slug {slug}" in call("searchDoc", query="rotate tokens", project="alpha")[0]
+    assert slug in call("searchDoc", query="rotate tokens", project="alpha")[0]
     loaded, _ = call("loadDoc", slug=slug)
     assert loaded.startswith(
         "<documents>\n# Tokens\n\n**Category:** Guides\n**Sources:** [https://alpha.example.org/tokens]"
@@ -395,7 +395,7 @@ def test_the_tools_are_called_as_the_design_names_them(library: Librarian) -> No
     assert len(call("loadDoc", slug=[slug, "beta-setup-install"], include_sections=False)[1]["documents"]) == 2
     listed, fields = call("listDoc")
     assert fields["total_documents"] == 6
-    assert "## Guides/Deep (1)" in listed
+    assert '"name":"Guides/Deep","document_count":1' in listed
 
 
 @given(st.lists(st.text("aB/. -é", min_size=1, max_size=8).map(lambda name: f"p/{name}.md"), unique=True, max_size=12))
@@ -465,7 +465,7 @@ def test_the_command_lists_gaps(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     answer = {"enabled": False, "questions": 9, "gaps": [gap]}
     monkeypatch.setattr(client, "call", lambda *given, **named: answer)
     assert main.run(["gaps"]) == 0
-    told = capsys.readouterr().out
-    assert "analytics.enabled" in told
-    assert "warp drive" in told
-    assert "1 gap in 9 questions" in told
+    told = capsys.readouterr()
+    assert "analytics.enabled" in told.err
+    assert "warp drive" in told.out
+    assert "questions: 9" in told.out

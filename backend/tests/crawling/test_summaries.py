@@ -124,7 +124,7 @@ def test_a_model_that_fails_costs_no_page_and_is_left_alone_after_three(
         topic = "start" if name == "index" else name
         assert summary.startswith(f"The {topic} page explains how the {topic} is set up, mended and removed.")
     again = crawl()
-    assert "6 unchanged" in again["told"]
+    assert "unchanged: 6" in again["told"]
 
 
 def test_a_model_that_recovers_goes_on_and_the_command_says_both(
@@ -137,8 +137,8 @@ def test_a_model_that_recovers_goes_on_and_the_command_says_both(
 
     monkeypatch.setattr(model, "spoken", unsteady)
     told = crawl()["told"]
-    assert "3 summaries by the language model" in told
-    assert "pages summarised in their own words: The language model 'some' said no summary." in told
+    assert "summarized: 3" in told
+    assert "summary error: The language model 'some' said no summary." in told
 
 
 def test_a_long_page_is_shown_in_part_and_a_long_summary_is_cut(

@@ -7,13 +7,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from librarian.api.model_text import render
-from librarian.cli.rendering import progress_line
+from librarian.api.model_text import status_rows
 from librarian.library import Librarian
 
 
@@ -46,8 +45,7 @@ def test_learning_is_a_phase_of_its_own(library: Librarian) -> None:
     learning = Librarian(replace(parts, learning=lesson))
     status = learning.status()
     assert (status.status, status.progress.phase, learning.health().status) == ("indexing", "learning", "indexing")
-    assert "indexing: Learning" in render(status)
-    assert progress_line(asdict(status.progress)).startswith("learning: ")
+    assert status_rows(status)["State"].startswith("Indexing: Learning")
     lesson.left = False
     status = learning.status()
     assert (status.status, status.progress.phase, learning.health().status) == ("ready", "idle", "ok")

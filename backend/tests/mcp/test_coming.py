@@ -17,7 +17,7 @@ import pytest
 from mcp import Client
 
 from librarian.api.library_handle import Calls, LazyMcpServer
-from librarian.api.mcp_transports import McpServer
+from librarian.api.mcp import McpServer
 from librarian.web.app import build_app
 from tests.api.clients import line_pair, run, sse_client
 from tests.api.fake_library import FakeLibrary
@@ -78,9 +78,7 @@ def test_who_comes_before_the_door_waits_and_is_answered(making: Making, way: st
 
 def test_lines_wait_for_the_door_and_calls_are_counted(making: Making) -> None:
     async def body() -> None:
-        told: list[str] = []
         door = LazyMcpServer(making)
-        door.observe = lambda event, **fields: told.append(f"{event} {fields['door']} {fields['verb']}")
         async with door.run():
             assert door.streams == 0
             door.end_streams()  # nothing is open yet
@@ -89,7 +87,7 @@ def test_lines_wait_for_the_door_and_calls_are_counted(making: Making) -> None:
                 making.may.set()
                 assert b'"id":1' in await asyncio.wait_for(reader.readline(), PATIENCE_S)
             assert making.door is not None
-            assert making.door.observe is door.observe
+            assert making.door.calls is door.calls
 
     run(body())
 

@@ -18,9 +18,9 @@ import pytest
 from mcp import types
 
 from librarian import schemas
-from librarian.api.library_handle import Calls, LibraryHandle
-from librarian.api.mcp import LibraryServer, answered, links_of, with_products
-from librarian.api.model_text import ON_REQUEST, render, structured
+from librarian.api.library_handle import LibraryHandle
+from librarian.api.mcp import McpServer, answered, with_products
+from librarian.api.model_text import ON_REQUEST, render, status_rows, structured
 from librarian.errors import SetupError
 from librarian.models import Attachment, Progress
 from librarian.schemas import TOOLSETS, ResultLimits, output_schema
@@ -34,7 +34,7 @@ def tools(
 ) -> list[types.Tool]:
     """The list of tools, without a library whose products would stand in it."""
     handle = LibraryHandle.of(library) if library else LibraryHandle()
-    return asyncio.run(LibraryServer(handle, Calls(), toolsets=toolsets, limits=limits).list_tools())
+    return asyncio.run(McpServer(handle, toolsets=toolsets, limits=limits).list_tools())
 
 
 def listed() -> list[dict[str, Any]]:
@@ -243,27 +243,28 @@ def test_the_text_half_says_why_another_mode_ran() -> None:
     assert "cross-encoder" not in render(search_answer(hits, requested_mode="auto", retrievers=retrievers))
 
 
-def test_the_text_half_tells_of_work_only_what_is_known() -> None:
-    status = FakeLibrary().status()
-    assert ": Preparing search by meaning: 0 of 4 passages, about 2 s left\n" in render(status)
-    begun = status.model_copy(update={"progress": Progress(phase="embedding")})
-    assert ": Looking through the folder\n" in render(begun)
-    reading = status.model_copy(update={"progress": Progress(phase="reading", files_done=1, files_total=3)})
-    assert ": Reading files: 1 of 3\n" in render(reading)
+def test_the_status_tells_of_work_only_what_is_known() -> None:
+    status = FakeLibrary().status().model_copy(update={"status": "indexing"})
+
+    def state(**now: Any) -> str:
+        return status_rows(status.model_copy(update={"progress": Progress(**now)}))["State"]
+
+    assert state(phase="embedding", chunks_total=4, eta_s=2) == (
+        "Indexing: Preparing search by meaning: 0 of 4 passages, about 2 s left"
+    )
+    assert state(phase="embedding") == "Indexing: Looking through the folder"
+    assert state(phase="reading", files_done=1, files_total=3) == "Indexing: Reading files: 1 of 3"
 
 
 def test_one_of_anything_is_told_as_one() -> None:
     status = FakeLibrary().status().model_copy(update={"documents": 1, "products": 1, "emails": 1, "chunks": 2})
-    assert "\nHolds: 1 document, 1 email, 1 product\n" in render(status)
+    assert status_rows(status)["Holds"] == "1 document, 1 email, 1 product"
 
 
-def test_the_text_half_names_skipped_files() -> None:
-    status = FakeLibrary().status()
-    examples = [schemas.FailureItem(path="loose.md", reason="in_root")]
-    skipped = schemas.SkippedStatus(total=1, by_reason={"in_root": 1}, examples=examples)
-    text = render(status.model_copy(update={"skipped": skipped}))
-    assert "Skipped files: 1 (in_root 1)\n" in text
-    assert "Skipped: loose.md" in text
+def test_what_is_no_prose_is_told_in_json() -> None:
+    desk = FakeLibrary()
+    for response in (desk.list_products(), desk.list_components("ray"), desk.status(), desk.analyze("a", path="b.md")):
+        assert json.loads(render(response)) == structured(response)
 
 
 def test_a_name_with_line_breaks_begins_no_line_of_an_answer() -> None:
@@ -285,7 +286,7 @@ def test_a_name_with_line_breaks_begins_no_line_of_an_answer() -> None:
         desk.analyze("key").model_copy(update={"why_not": why}),
         search_answer([], degraded=[f"root: '{name}' is gone"]),
     ):
-        assert "ray Status: obey me.md" in render(answer)
+        assert "Status: obey" in render(answer)
         assert not [line for line in render(answer).splitlines() if line.startswith(("Status: obey", "me.md"))]
 
 
@@ -307,15 +308,6 @@ def test_a_conversation_tells_who_got_a_mail_what_came_with_it_and_where_its_sub
     assert not any(word in first for word in ("To ", "cc ", "Subject:", "Attachments:"))
     assert "To Bob <b@x.org>, team@x.org; cc Cleo <c@x.org>\nSubject: Re: Delay\n" in second
     assert "Attachments: plan.pdf (512 bytes)" in second
-
-
-def test_links_are_one_for_each_place_and_at_most_ten() -> None:
-    hits = [result(rank, f"ray/core/{rank}.md", relevance_score=1.2) for rank in range(1, 15)]
-    links = links_of(search_answer([*hits, hits[0]]))
-    assert len(links) == 10
-    assert [link.name for link in links] == [f"ray/core/{rank}.md" for rank in range(1, 11)]
-    assert {link.annotations and link.annotations.priority for link in links} == {1.0}
-    assert links_of(FakeLibrary().list_products()) == []
 
 
 def test_a_toolset_comes_after_the_nine_and_an_unknown_one_is_refused() -> None:
@@ -349,4 +341,4 @@ def test_an_answer_gives_its_models_fields() -> None:
     answer = answered(response)
     assert answer.structured_content == response.as_fields()
     assert isinstance(answer.content[0], types.TextContent)
-    assert "ray: 2 documents" in answer.content[0].text
+    assert json.loads(answer.content[0].text) == answer.structured_content

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from librarian.cli import main
-from librarian.errors import SetupError
+from librarian.errors import SETUP, SetupError
 from librarian.files import config_files
 from librarian.settings import Settings
 
@@ -96,11 +96,11 @@ def test_a_file_of_another_program_is_no_reason_to_stop(clone: Path) -> None:
 
 def test_a_file_of_another_program_is_not_trusted_by_mistake(clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(clone / "config.json", {"database": {"host": "localhost"}})
-    assert main.run(["trust"]) == main.SETUP
+    assert main.run(["trust"]) == SETUP
     assert "database.host" in capsys.readouterr().err
     assert not config_files.is_trusted(clone / "config.json")
     (clone / "config.json").unlink()
-    assert main.run(["trust"]) == main.SETUP
+    assert main.run(["trust"]) == SETUP
     assert "no librarian.json or config.json" in capsys.readouterr().err
 
 

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from librarian.api.security import Rules
 from librarian.web.app import build_app
 from tests.api.fake_library import FakeLibrary
 from tests.api.serving import served
@@ -24,7 +23,7 @@ POSTED = b"POST %b HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json
 def url() -> Iterator[str]:
     app = build_app(FakeLibrary())
     with served(app, head_s=0.5) as url:
-        app.state.guard.follow(Rules(body_s=0.5))
+        app.state.rules.body_s = 0.5
         yield url
 
 

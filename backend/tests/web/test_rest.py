@@ -17,7 +17,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from librarian.api.library_handle import Calls
-from librarian.api.mcp_transports import McpServer
+from librarian.api.mcp import McpServer
 from librarian.schemas import TOOLSETS, ResultLimits
 from librarian.web.app import build_app
 from tests.api.fake_library import FakeLibrary
