@@ -181,9 +181,7 @@ def test_snippets_of_mkdocs(shown: Shown, target: str, expected: str) -> None:
     assert shown(f'Text\n\n--8<-- "{target}"\nEnd', "docs/page.md") == f"Text\n\n{expected}\nEnd"
 
 
-def test_a_block_of_snippets_and_one_in_a_fence(shown: Shown) -> None:
-    block = "--8<--\ninner.txt:1:1\n\n; part.md\n  part.md:mid\n--8<--\nEnd"
-    assert shown(block, "docs/page.md") == "inner 1\n\n  three\n    four\nEnd"
+def test_a_snippet_in_a_fence(shown: Shown) -> None:
     fence = '- item\n\n    ```text\n    --8<-- "inner.txt:1:1"\n    ```\n'
     assert shown(fence, "docs/page.md") == "- item\n\n    ```text\n    inner 1\n    ```\n"
 
@@ -213,8 +211,7 @@ def test_includes_of_mdbook(shown: Shown, spec: str, expected: str) -> None:
         assert shown(text % (kind, spec), "docs/page.md") == f"```rust\n{expected}\n```\n"
 
 
-def test_a_playground_of_mdbook_is_a_fence_and_an_escaped_include_stays(shown: Shown) -> None:
-    assert shown("{{#playground code.rs editable}}", "docs/p.md") == f"```rust,editable\n{RUST.rstrip()}\n```"
+def test_an_escaped_include_of_mdbook_stays(shown: Shown) -> None:
     for text in (r"Write \{{#include code.rs}} there.", "Write `{{#include code.rs}}` there."):
         assert shown(text, "docs/page.md") == text
 

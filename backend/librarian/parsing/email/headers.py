@@ -170,7 +170,7 @@ def decoded_by(data: bytes, charset: str) -> tuple[str, str, float]:
     """(text, encoding, confidence): by the declared character set, or by the bytes where it is missing or wrong."""
     charset = _LABELS.get(charset.lower(), charset)
     try:
-        b"".decode(charset)  # base64 is no encoding of text
+        "a".encode(charset)  # base64 is no encoding of text
         codec = "" if charset in _UNDECLARED else codecs.lookup(charset).name
     except (LookupError, ValueError):
         codec = ""

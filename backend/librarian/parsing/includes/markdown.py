@@ -17,15 +17,12 @@ from .files import Choose, IncludeReader, language_of, lines_of
 _HUGO_NAMES = r"include|readfile|code_sample|codenew|code"
 #: A page without any of these includes nothing.
 HINT = re.compile(
-    rb"-8<-|^[ \t]*\{[*!]|\{\{#(?:include|rustdoc_include|playground|playpen)\s|\{(?:literal)?include\}"
+    rb"-8<-|^[ \t]*\{[*!]|\{\{#(?:include|rustdoc_include)\s|\{(?:literal)?include\}"
     rb"|\{\{[<%]\s*(?:" + _HUGO_NAMES.encode() + rb")\s",
     re.M,
 )
 
 _SNIPPET_PART = re.compile(r":(?:(-?\d*(?::-?\d*)?(?:,-?\d*(?::-?\d*)?)*)|([A-Za-z][-\w]*))$")
-_SNIPPET_BLOCK = re.compile(
-    r"^[ \t]{0,40}-{1,9}8<-{1,9}\n((?:(?!.{0,50}8<-).*\n){1,100}+)[ \t]{0,40}-{1,9}8<-{1,9}$", re.M
-)
 _CHOICE = re.compile(r"\bln\[([^\]]*)\]")
 _ARGUMENT = re.compile(r"(?:(\w+)\s*=\s*)?(?:\"([^\"]*)\"|`([^`]*)`|([^\s\"=]+))")
 _MYST = re.compile(r"([ \t]{0,40})(`{3,}+|~{3,}+|:{3,}+)[ \t]{0,9}\{(literalinclude|include)\}[ \t]+(\S.*)$")
@@ -50,7 +47,7 @@ class _Include(NamedTuple):
 def expand(text: str, reader: IncludeReader, stack: Sequence[str]) -> str:
     """The text with what it includes; `stack` names the document, then the files that led here."""
     start = read_front_matter(text).end if len(stack) == 1 else 0
-    lines = _SNIPPET_BLOCK.sub(_single_snippets, text[start:]).split("\n")
+    lines = text[start:].split("\n")
     out: list[str] = []
     fences: list[tuple[str, bool]] = []  # the marks of those that are open, and whether they hold code
     number = 0
@@ -77,12 +74,6 @@ def expand(text: str, reader: IncludeReader, stack: Sequence[str]) -> str:
 def _closes(line: str, marks: str) -> bool:
     row = line.strip()
     return row.startswith(marks) and not row.strip(marks[0])
-
-
-def _single_snippets(block: re.Match[str]) -> str:
-    """The directives that a block of PyMdown's snippets stands for, without comments."""
-    rows = [row for row in block[1].splitlines() if not row.lstrip().startswith(";")]
-    return "\n".join(re.sub(r"(?<!\S)\S.*", lambda row: f'--8<-- "{row[0].rstrip()}"', row) for row in rows)
 
 
 def _padded(pad: str, lines: Sequence[str]) -> list[str]:
@@ -179,12 +170,10 @@ def _bang(match: re.Match[str], reader: IncludeReader, stack: Sequence[str]) -> 
 
 def _book(match: re.Match[str], reader: IncludeReader, stack: Sequence[str]) -> _Include:
     """mdBook's `{{#include file:2:10}}` or `{{#include file:anchor}}`."""
-    path, _, spec = match[2].partition(":")
+    path, _, spec = match[1].partition(":")
     is_name = spec[:1].isalpha() or spec[:1] == "_"
     choose: Choose = (lambda text: parts.marked(lines_of(text), spec)) if is_name else _by_numbers(spec)
-    options = ["rust", *(match[3] or "").replace(",", " ").split()]
-    language = ",".join(options) if match[1].startswith("play") else None
-    return _Include([path], [os.path.dirname(stack[-1])], choose, language)
+    return _Include([path], [os.path.dirname(stack[-1])], choose)
 
 
 def _hugo(match: re.Match[str], reader: IncludeReader, stack: Sequence[str]) -> _Include | None:
@@ -237,8 +226,6 @@ _DIRECTIVES = (
         r"(?<!\S)\{!>?[ \t]{0,9}([^\s\[\]!]{1,500}+)[ \t]*+(?:\[ln:([\d,. -]{1,300})\])?[ \t]*+!"
         r"(?:lines=([\d -]{1,300}))?\}\s*$"
     ), _bang),
-    ("{{#", re.compile(
-        r"(?<!\\)\{\{#(include|rustdoc_include|playground|playpen)[ \t]{1,9}([^{}\s]{1,500}+)(\s[^{}]{0,200})?\}\}"
-    ), _book),
+    ("{{#", re.compile(r"(?<!\\)\{\{#(?:rustdoc_)?include[ \t]{1,9}([^{}\s]{1,500}+)(?:\s[^{}]{0,200})?\}\}"), _book),
     ("{{", re.compile(rf"\{{\{{[<%][ \t]{{0,9}}({_HUGO_NAMES})[ \t]{{1,9}}([^{{}}]{{1,1000}})[>%]\}}\}}"), _hugo),
 )  # fmt: skip
