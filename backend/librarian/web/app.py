@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
 
 from ..api.library_handle import LibraryHandle, mcp_routes
 from ..api.rest import CONTENT_TYPE, HEALTH, READY, Metrics, add_routes, on_error, on_http_error
@@ -35,10 +33,8 @@ OPEN_PATHS = frozenset({*PATHS, "/health", READY, "/favicon.ico", "/static/"})
 class _Shell(StaticFiles):
     """The page's files. Browsers ask at each visit whether they are still good: after an upgrade none is old."""
 
-    def file_response(
-        self, full_path: str | os.PathLike[str], stat_result: os.stat_result, scope: Scope, status_code: int = 200
-    ) -> Response:
-        response = super().file_response(full_path, stat_result, scope, status_code)
+    def file_response(self, *given: Any, **named: Any) -> Response:
+        response = super().file_response(*given, **named)
         response.headers["cache-control"] = "no-cache"
         return response
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import PurePath
 from typing import Final, TypeVar
 from urllib.parse import parse_qsl, quote, urlsplit
@@ -33,13 +34,6 @@ PATHS: Final = frozenset({"/", "/help", "/status", "/login", "/original"})
 _ORIGINAL_HEADERS: Final = {"content-security-policy": "sandbox; default-src 'none'", "cache-control": "no-store"}
 
 
-def _chunks(descriptor: int) -> Iterator[bytes]:
-    """A file's bytes in pieces."""
-    with open(descriptor, "rb") as file:
-        while piece := file.read(1 << 20):
-            yield piece
-
-
 class Pages:
     """The routes over one library."""
 
@@ -60,21 +54,11 @@ class Pages:
         state = State.of(request.query_params.multi_items())
         part = request.headers.get(PART_HEADER, "")
         DRAFT.set(request.headers.get(DRAFT_HEADER) == "1")
-
-        def view(library: Librarian) -> str:
-            if part == "state":
-                status = library.status()
-                values = {"status": status, "progress": model_text.progress(status.progress)}
-                state_ = views.page("_state.html", **values)
-                return state_ + (views.page("_progress.html", **values) if status.status == "indexing" else "")
-            return views.render(library, state, part)
-
         try:
-            return HTMLResponse(await self._run(view, "view"))
+            return HTMLResponse(await self._run(lambda library: views.render(library, state, part), "view"))
         except LibrarianError as error:
             headers = {"retry-after": "1"} if error.http_status == 503 else None
-            text = error.message if part == "state" else views.error_page(state, error, part)
-            return HTMLResponse(text, error.http_status, headers)
+            return HTMLResponse(views.error_page(state, error, part), error.http_status, headers)
 
     async def _help(self, request: Request) -> Response:
         return HTMLResponse(views.page("help.html"))
@@ -103,7 +87,8 @@ class Pages:
             raise NotFound(f"The file of {path!r} can’t be read.") from None
         name = quote(PurePath(original.path).name)
         headers = {**_ORIGINAL_HEADERS, "content-disposition": f"attachment; filename*=utf-8''{name}"}
-        return StreamingResponse(_chunks(descriptor), media_type="application/octet-stream", headers=headers)
+        pieces = iter(partial(os.fdopen(descriptor, "rb").read, 1 << 20), b"")
+        return StreamingResponse(pieces, media_type="application/octet-stream", headers=headers)
 
     # -- the token
 

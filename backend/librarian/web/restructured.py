@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import defaultdict
 from typing import Any, ClassVar
 
 from docutils import nodes
-from docutils.core import publish_doctree, publish_from_doctree
+from docutils.core import publish_parts
 from docutils.parsers.rst import Directive, directives, roles
 from docutils.parsers.rst.languages import en
 from docutils.writers.html5_polyglot import HTMLTranslator, Writer
@@ -20,15 +21,12 @@ _SETTINGS = {
     "report_level": 3,
     "warning_stream": False,
     "halt_level": 5,
-    "syntax_highlight": "none",
     "doctitle_xform": False,
     "docinfo_xform": False,
     "initial_header_level": 1,
     "embed_stylesheet": False,
-    "stylesheet_path": "",
     "math_output": "LaTeX",
     "_disable_config": True,
-    "auto_id_prefix": "id",
     "toc_backlinks": False,
     "footnote_backlinks": False,
 }
@@ -48,7 +46,6 @@ _NOTES = dict.fromkeys(("seealso", "todo", "tab", "dropdown"), "") | {
 }  # fmt: skip
 _PAGES = frozenset({"doc", "any", "download"})
 _PLACES = frozenset({"ref", "numref", "term", "option", "std:ref"})
-_STRONG = frozenset({"guilabel", "menuselection", "abbr", "dfn", "command", "program"})
 _TITLE_AND_TARGET = re.compile(r"(.*?)\s*<([^<>]+)>$", re.DOTALL)
 _MOST_NAMES = 2000  #: of directives and roles that are made known; more stay unknown
 
@@ -60,16 +57,11 @@ def restructured(text: str) -> str:
 
     Directives and roles of Sphinx that say more than their words are shown as such, unknown ones with their content.
     """
+    writer = Writer()
+    writer.translator_class = _Translator
     with _lock:
         _make_known(text)
-        tree = publish_doctree(text, settings_overrides=_SETTINGS)
-        for message in list(tree.findall(nodes.system_message)):
-            written = list(message.findall(nodes.literal_block))  # what can't be read, as it is written
-            message.parent.replace(message, written)
-        writer = Writer()
-        writer.translator_class = _Translator
-        publish_from_doctree(tree, writer=writer, settings_overrides=_SETTINGS)
-    body: str = writer.parts["body"]
+        body: str = publish_parts(text, writer=writer, settings_overrides=_SETTINGS)["body"]
     return body
 
 
@@ -83,73 +75,42 @@ def _make_known(text: str) -> None:
             roles.register_local_role(name, _role)
 
 
-# -- directives
-
-
-class _AnyOption(dict[str, Any]):
-    """Takes any option as text."""
-
-    def __bool__(self) -> bool:
-        return True
-
-    def __contains__(self, _: object) -> bool:
-        return True
-
-    def __getitem__(self, _: str) -> Any:
-        return directives.unchanged
-
-
 class _Shown(Directive):  # type: ignore[misc]
     """A directive that isn't docutils' own: its arguments as titles, its content below."""
 
     has_content = True
     optional_arguments = 1
     final_argument_whitespace = True
-    option_spec: ClassVar[Any] = _AnyOption()
+    option_spec: ClassVar[Any] = defaultdict(lambda: directives.unchanged, name=directives.unchanged)
 
     def run(self) -> list[nodes.Node]:
+        text, content = " ".join(self.arguments).strip(), "\n".join(self.content)
+        shown: nodes.Element = nodes.container()
         if self.name in _UNSEEN:
             return []
-        shown: nodes.Element
         if self.name in _CODE:
-            caption = " · ".join(filter(None, (self.options.get("caption", ""), " ".join(self.arguments).strip())))
-            text = "\n".join(self.content) or f"(Included file not found: {caption})"
-            shown = nodes.literal_block(text, text, caption=caption)
+            caption = " · ".join(filter(None, (self.options.get("caption"), text)))
+            code = content or f"(Included file not found: {caption})"
+            shown = nodes.literal_block(code, code, caption=caption)
+        elif self.name == "toctree":
+            entries = [_parted(line.strip()) for line in self.content if line.strip() and "*" not in line]
+            links = [nodes.reference("", title, refuri=_page(target)) for title, target in entries if target != "self"]
+            shown += self._title(self.options.get("caption", ""))
+            shown += nodes.bullet_list("", *(nodes.list_item("", nodes.paragraph("", "", link)) for link in links))
         else:
-            shown = nodes.container()
-            if self.name == "toctree":
-                shown += self._contents()
-            else:
-                self._fill(shown)
+            if self.name in _NOTES:
+                shown["classes"] = ["admonition"]
+                shown += self._title(_NOTES[self.name] + text or named(self.name.replace("-", " ")))
+            else:  # a description of a function, or anything unknown
+                shown["classes"] = ["object"]
+                lines = filter(None, map(str.strip, (text or self.name).split("\n")))
+                shown += [nodes.paragraph("", "", nodes.literal("", line)) for line in lines]
+            self.state.nested_parse(self.content, self.content_offset, shown)
         shown.source, shown.line = self.state_machine.get_source_and_line(self.lineno)
         return [shown]
 
-    def _fill(self, box: nodes.Element) -> None:
-        """A note, or a description of a function or of anything unknown."""
-        text = " ".join(self.arguments)
-        if self.name in _NOTES:
-            box["classes"] = ["note"]
-            title = _NOTES[self.name] + text or named(self.name.replace("-", " "))
-            box += nodes.paragraph("", "", *self.state.inline_text(title, self.lineno)[0], classes=["note-title"])
-        else:
-            box["classes"] = ["object"]
-            for line in filter(None, map(str.strip, (text or self.name).split("\n"))):
-                box += nodes.paragraph("", "", nodes.literal("", line))
-        self.state.nested_parse(self.content, self.content_offset, box)
-
-    def _contents(self) -> list[nodes.Node]:
-        """Links to other pages."""
-        entries = nodes.bullet_list()
-        for title, target in map(_parted, filter(None, map(str.strip, self.content))):
-            if target != "self" and "*" not in target:
-                link = nodes.reference("", title, refuri=target if "://" in target else _page(target))
-                entries += nodes.list_item("", nodes.paragraph("", "", link))
-        caption = self.options.get("caption", "")
-        heading = nodes.paragraph(caption, caption, classes=["note-title"])
-        return [*([heading] if caption else []), *([entries] if len(entries) else [])]
-
-
-# -- roles
+    def _title(self, text: str) -> nodes.Node:
+        return nodes.paragraph("", "", *self.state.inline_text(text, self.lineno)[0], classes=["admonition-title"])
 
 
 def _parted(text: str) -> tuple[str, str]:
@@ -159,7 +120,7 @@ def _parted(text: str) -> tuple[str, str]:
 
 
 def _page(target: str) -> str:
-    return target if re.search(r"\.\w{1,5}$", target) else f"{target}.rst"
+    return target if re.search(r"\.\w{1,5}$|://", target) else f"{target}.rst"
 
 
 def _role(
@@ -170,74 +131,35 @@ def _role(
     if name in _PAGES:
         return [nodes.reference(rawtext, title, refuri=_page(target))], []
     if name in _PLACES:
-        return [nodes.inline(rawtext, title, classes=["xref"], target=target)], []
+        return [nodes.inline(rawtext, title, target=target)], []
     if title == target:
         title = target.lstrip("!~").rpartition(".")[2] if text.startswith("~") else target.lstrip("!")
-    if name in _STRONG:
-        return [nodes.strong(rawtext, title)], []
     return [nodes.literal(rawtext, title)], []
 
 
-# -- HTML
-
-
 class _Translator(HTMLTranslator):  # type: ignore[misc]
-    """docutils' HTML5 with the line of each block, in the classes of this page."""
+    """docutils' HTML5 with the line of each block, captions of code, and references to places as links."""
 
     def starttag(self, node: Any, tagname: str, suffix: str = "\n", empty: bool = False, **attributes: Any) -> str:
-        if getattr(node, "line", None) and not isinstance(node, nodes.Inline):
+        if getattr(node, "line", None) and not isinstance(node, nodes.Inline | nodes.section):
             attributes["data-line"] = node.line
+        if isinstance(node, nodes.literal_block) and node.get("caption"):
+            attributes["title"] = node["caption"]
         made: str = super().starttag(node, tagname, suffix, empty, **attributes)
         return made
-
-    def visit_section(self, node: Any) -> None:
-        """Sections aren't boxes: their blocks follow one another."""
-        self.section_level += 1
-        self.body.extend(f'<span class="anchor" id="{self.attval(name)}"></span>' for name in node["ids"])
-
-    def depart_section(self, node: Any) -> None:
-        self.section_level -= 1
-
-    def visit_title(self, node: Any) -> None:
-        if isinstance(node.parent, nodes.Admonition):
-            self.body.append(self.starttag(node, "p", "", CLASS="note-title"))
-            self.context.append("</p>\n")
-        else:
-            super().visit_title(node)
-
-    def visit_admonition(self, node: Any) -> None:
-        self.body.append(self.starttag(node, "div", CLASS="note"))
-
-    def depart_admonition(self, node: Any = None) -> None:
-        self.body.append("</div>\n")
 
     def visit_literal(self, node: Any) -> None:
         self.body.append(f"<code>{self.encode(node.astext())}</code>")
         raise nodes.SkipNode
 
-    def visit_literal_block(self, node: Any) -> None:
-        names = [name for name in node.get("classes", ()) if name != "code"]
-        caption = node.get("caption") or " ".join(names)
-        self.body.append(self.starttag(node, "figure", CLASS="code"))
-        if caption:
-            self.body.append(f"<figcaption>{self.encode(caption)}</figcaption>")
-        self.body.append("<pre><code>")
-
-    def depart_literal_block(self, node: Any) -> None:
-        self.body.append("</code></pre></figure>\n")
-
-    visit_doctest_block = visit_literal_block
-    depart_doctest_block = depart_literal_block
-
     def visit_inline(self, node: Any) -> None:
-        if target := node.get("target"):
-            place = self.document.nameids.get(nodes.fully_normalize_name(target))
-            if place:
-                self.body.append(f'<a href="#{self.attval(place)}">')
-                self.context.append("</a>")
-                return
-        self.body.append("<span>")
-        self.context.append("</span>")
+        place = self.document.nameids.get(nodes.fully_normalize_name(node.get("target", "")))
+        self.body.append(f'<a href="#{self.attval(place)}">' if place else "<a>")
 
     def depart_inline(self, node: Any) -> None:
-        self.body.append(self.context.pop())
+        self.body.append("</a>")
+
+    def visit_system_message(self, node: Any) -> None:
+        """What can't be read stands as it is written, without what docutils says of it."""
+        self.body += [f"<pre>{self.encode(one.astext())}</pre>" for one in node.findall(nodes.literal_block)]
+        raise nodes.SkipNode

@@ -44,14 +44,11 @@ def marked_words(results: Sequence[Result]) -> list[str]:
 
 def _flat(root: Any, heading: str) -> str:
     """The words of a rendered snippet without the heading that stands above it anyway."""
-    for element in list(root.iter("figcaption")):
-        element.drop_tree()
-    for place, title in enumerate(root.xpath(".//h1 | .//h2 | .//h3 | .//h4 | .//h5 | .//h6")):
+    for place, title in enumerate(list(root.iter(*rendering.HEADINGS))):
         if place == 0 and title.text_content().strip() == heading:
             title.drop_tree()
         else:
-            title.append(title.makeelement("span"))
-            title[-1].text = ":"
+            title.tail = f": {title.tail or ''}"
     for item in root.iter("li"):
         item.text = f"• {item.text or ''}"
     for table in root.iter("table"):
@@ -61,8 +58,7 @@ def _flat(root: Any, heading: str) -> str:
             named = [f"{name}: {cell}" if name else cell for name, cell in zip(names, cells, strict=False) if cell]
             text = " · ".join(named or filter(None, cells))
             is_head = row.getparent().tag == "thead"
-            for cell in list(row):
-                row.remove(cell)
+            row.clear(keep_tail=True)
             row.text = "" if is_head else text if text.endswith((".", "…", "!", "?")) else f"{text}."
     words: str = root.text_content()
     return words

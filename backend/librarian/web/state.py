@@ -1,17 +1,16 @@
-"""What a view of the page is about: its address as fields, and the fields as an address."""
+"""What a view of the page is about: the parameters of its address."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 from urllib.parse import urlencode
 
 LABELS: Final = {
-    "product": "Product", "component": "Component", "file_types": "File type", "doc_type": "Kind of document",
-    "tags": "Tag", "language": "Language", "after": "Changed since", "before": "Changed until", "sender": "From",
-    "subject": "Subject contains", "attachments": "Attachments",
+    "product": "Product", "component": "Component", "doc_type": "Kind of document", "language": "Language",
+    "after": "Changed since", "before": "Changed until", "sender": "From", "subject": "Subject contains",
+    "attachments": "Attachments", "file_types": "File type", "tags": "Tag",
 }  # fmt: skip
 #: Filters by what is searched, with the names of the request's fields.
 FILTERS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -24,120 +23,87 @@ FILTERS: Final[Mapping[str, Mapping[str, str]]] = {
         "attachments": "has_attachments", "after": "date_after", "before": "date_before",
     },
 }  # fmt: skip
+LISTS: Final = frozenset({"file_types", "tags"})  #: parameters that hold several values
+#: What is open, and the part of it that is shown.
+OPENED: Final = ("doc", "lines", "section", "thread", "from_line")
+_NAMES: Final = ("q", "type", "mode", *LABELS, "page", *OPENED, "path")  #: `path` continues a list of documents
 PER_PAGE: Final = 10
 _LINES = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
-@dataclass(frozen=True, slots=True)
-class State:
-    """Question, filters and what is open."""
+class State(dict[str, Any]):
+    """Question, filters and what is open, by the names of the parameters; what isn't set is empty."""
 
-    q: str = ""
-    type: str = "documents"
-    mode: str = ""
-    product: str = ""
-    component: str = ""
-    doc_type: str = ""
-    language: str = ""
-    after: str = ""
-    before: str = ""
-    sender: str = ""
-    subject: str = ""
-    attachments: str = ""
-    page: str = ""
-    doc: str = ""
-    lines: str = ""
-    section: str = ""
-    thread: str = ""
-    from_line: str = ""  #: where the part of a document begins that is shown
-    file_types: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    path: str = field(default="", metadata={"hidden": True})  #: continues a list of documents behind this one
+    def __missing__(self, name: str) -> Any:
+        return () if name in LISTS else ""
 
     @classmethod
     def of(cls, parameters: Iterable[tuple[str, str]]) -> State:
         """The state that an address names; what it doesn't know is left out."""
-        given: dict[str, Any] = {"file_types": (), "tags": ()}
+        state = cls()
         for name, value in parameters:
-            if name in ("file_types", "tags"):
-                given[name] = (*given[name], *filter(None, value.split(",")))
+            if name in LISTS:
+                state[name] = (*state[name], *filter(None, value.split(",")))
             elif name in _NAMES and value:
-                given[name] = value
-        if given.get("type") != "emails":
-            given["type"] = "documents"
-        return cls(**given)
+                state[name] = value
+        return state | {"type": "emails" if state["type"] == "emails" else "documents"}
+
+    def __or__(self, changes: Mapping[str, Any]) -> State:  # type: ignore[override]
+        return State({**self, **changes})
 
     def address(self, **changes: Any) -> str:
-        """The address of this state with some fields changed, relative to the page's folder."""
-        state = replace(self, **changes)
-        pairs = [(name, value) for name, value in state.pairs() if (name, value) != ("type", "documents")]
-        return f"./?{urlencode(pairs)}" if pairs else "./"
+        """The address of this state with some parameters changed, relative to the page's folder."""
+        state = self | changes
+        given = {name: state[name] for name in _NAMES if state[name] and (name, state[name]) != ("type", "documents")}
+        return f"./?{urlencode(given, doseq=True)}" if given else "./"
 
-    def pairs(self) -> list[tuple[str, str]]:
-        """The fields that are set, lists value by value."""
-        found: list[tuple[str, str]] = []
-        for name in _NAMES:
-            value = getattr(self, name)
-            found += [(name, one) for one in ((value,) if isinstance(value, str) else value) if one]
-        return found
+    def only(self, *names: str, **changes: Any) -> str:
+        """The address with some of these parameters alone, and with changes."""
+        return (State({name: self[name] for name in names}) | changes).address()
 
     def closed(self) -> State:
         """The same without what is open."""
-        return replace(self, doc="", lines="", section="", thread="", from_line="")
+        return State({name: value for name, value in self.items() if name not in OPENED})
 
     def filters(self) -> list[tuple[str, str]]:
         """Filters that are set and belong to what is searched, lists value by value."""
-        return [(name, value) for name, value in self.pairs() if name in FILTERS[self.type]]
+        found = [(name, self[name]) for name in FILTERS[self["type"]]]
+        return [(name, one) for name, value in found for one in (value if name in LISTS else (value,)) if one]
 
-    def without(self, name: str, value: str) -> str:
-        """The address without one value of a filter; a component goes with its product."""
-        now = getattr(self, name)
-        changes: dict[str, Any] = {name: "" if isinstance(now, str) else tuple(one for one in now if one != value)}
-        if name == "product":
-            changes["component"] = ""
-        return self.closed().address(page="", **changes)
-
-    def choices(self, name: str, values: Iterable[str]) -> list[str]:
-        """For each value of a filter the address with it, besides those of a list that are chosen."""
-        changes: dict[str, Any] = {"page": ""} | ({name: ""} if isinstance(getattr(self, name), str) else {})
-        base = self.closed().address(**changes)
-        joined = "&" if "?" in base else "?"
-        return [f"{base}{joined}{urlencode({name: value})}" for value in values]
-
-    def cleared(self) -> str:
-        """The address without any filter."""
-        names = FILTERS[self.type]
-        return self.closed().address(page="", **{n: () if n in ("file_types", "tags") else "" for n in names})
+    def toggled(self, name: str, value: str) -> str:
+        """The address with a value of a filter, or without it where it is set; a component goes with its product."""
+        now = self[name]
+        if name in LISTS:
+            changed: Any = tuple(one for one in now if one != value) if value in now else (*now, value)
+        else:
+            changed = "" if value == now else value
+        component = "" if name == "product" else self["component"]
+        return self.closed().address(**{"page": "", "component": component, name: changed})
 
     @property
     def searches(self) -> bool:
         """Whether there is something to search for, or mails to list."""
-        return bool(self.q.strip()) or self.type == "emails"
+        return bool(self["q"].strip()) or self["type"] == "emails"
 
     @property
     def number(self) -> int:
         """The page of results, from 1."""
-        return int(self.page) if re.fullmatch(r"[1-9]\d{0,3}", self.page) else 1
+        return int(self["page"]) if re.fullmatch(r"[1-9]\d{0,3}", self["page"]) else 1
 
     @property
     def passage(self) -> tuple[int, int] | None:
         """First and last line of what is opened."""
-        found = _LINES.fullmatch(self.lines)
+        found = _LINES.fullmatch(self["lines"])
         return (int(found[1]), int(found[2] or found[1])) if found else None
 
     def request(self) -> dict[str, object]:
         """The arguments of the search."""
-        arguments: dict[str, object] = {"query": self.q.strip()}
-        for name, argument in FILTERS[self.type].items():
-            if value := getattr(self, name):
+        arguments: dict[str, object] = {"query": self["q"].strip()}
+        for name, argument in FILTERS[self["type"]].items():
+            if value := self[name]:
                 arguments[argument] = value == "yes" if name == "attachments" else value
         if len(arguments) == 1 and not arguments["query"]:
             arguments["date_after"] = "1970-01-01"  # the newest mails
-        if self.mode:
-            arguments["mode"] = self.mode
         arguments |= {"brief": True, "explain": True, "facets": True, "max_results": PER_PAGE}
-        arguments["offset"] = (self.number - 1) * PER_PAGE
-        return arguments | ({"include_weak": True} if self.type == "documents" else {})
-
-
-_NAMES: Final = tuple(each.name for each in fields(State))
+        arguments |= {"mode": self["mode"] or None, "offset": (self.number - 1) * PER_PAGE}
+        return arguments | ({"include_weak": True} if self["type"] == "documents" else {})

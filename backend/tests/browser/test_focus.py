@@ -51,7 +51,7 @@ def test_parts_of_a_document_are_gone_on_from(page: Page) -> None:
     page.run("document.querySelector('#panel .earlier').focus()")
     page.press("ENTER").until("document.querySelector('#panel [data-line=\"1\"]')")
     assert page.run("return document.activeElement.id") == "panel"
-    last = page.run("return Number([...document.querySelectorAll('#panel [data-end]')].at(-1).dataset.end)")
+    last = page.run("return Number([...document.querySelectorAll('#panel [data-line]')].at(-1).dataset.line)")
     page.one("#panel .further-part").click()
     page.until("Number(document.querySelector('#panel [data-line]').dataset.line) === arguments[0] + 1", last)
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 
 import pytest
+from lxml import html
 
+from librarian.web import rendering
 from librarian.web.rendering import form_of
 from librarian.web.snippets import snippet
 from tests.api.fake_library import result
 from tests.browser.asciidoc import SPARS
 from tests.browser.library import FILES
 from tests.browser.restructured import HOSTILE_RST, MAST
-from tests.web.documents import bare, rendered, texts, tree
+from tests.web.documents import address, answer, bare, rendered, texts, tree
 
 
 @pytest.mark.parametrize(
@@ -68,12 +70,10 @@ def test_tags_that_hold_nothing_to_read_take_nothing_else_with_them(text: str, s
 
 def test_notes_of_site_generators_are_notes_with_their_lines() -> None:
     root = tree(FILES["shop/lab/notes.md"], lines=(8, 8))
-    notes = [(one.get("data-line"), one.get("data-end")) for one in root.xpath("//*[@class='note']")]
-    assert notes == [
-        *(("3", "8"), ("10", "12"), ("15", "19"), ("18", "19"), ("24", "28"), ("27", "28"), ("33", "35")),
-        *(("37", "38"), ("40", "43")),
+    assert root.xpath("//*[*[@class='admonition-title']]/@data-line") == [
+        *("3", "10", "15", "18", "24", "27", "33", "37", "40")
     ]
-    assert texts(root, "//*[contains(@class, 'note-title')]") == [
+    assert texts(root, "//*[contains(@class, 'admonition-title')]") == [
         *("Mind the cable", "Tip", "Of colons", "Info", "Of slashes", "Note", "Note", "Important", "See also")
     ]
     assert texts(root, "//*[contains(@class, 'chosen')]") == ["Wait first."]
@@ -92,11 +92,11 @@ def test_plain_text_has_headings_and_lines() -> None:
     from librarian.schemas import HeadingItem
     from librarian.web.rendering import plain
 
-    markup = plain(
-        "Dunning\n=======\n\nFirst.\nSecond.", 5, [HeadingItem(level=1, text="Dunning", line=5)], is_code=False
-    )
-    assert '<h1 data-line="5" data-end="5">Dunning</h1>' in markup
-    assert '<pre class="prose" data-line="8" data-end="9">First.\nSecond.</pre>' in markup
+    title = HeadingItem(level=1, text="Dunning", line=1)
+    markup = plain("Dunning\n=======\n\nFirst.\nSecond.", {1: title}, "prose")
+    assert '<h1 data-line="1">Dunning</h1><pre class="prose">' in markup
+    assert '<span data-line="4">First.\n</span><span data-line="5">Second.\n</span></pre>' in markup
+    assert "===" not in markup
 
 
 def test_a_files_name_tells_how_it_is_read() -> None:
@@ -152,9 +152,19 @@ def test_a_section_is_found_by_its_anchor_its_own_id_or_a_line(section: str, tex
     assert texts(tree(document, section=section), "//*[@id='s-passage']") == [text]
 
 
-def test_ids_of_a_document_are_apart_from_the_pages_and_come_once() -> None:
-    root = tree("<p id='query'>a</p>\n\n<p id='query'>b</p>\n")
-    assert root.xpath("//@id") == ["s-query"]
+def test_ids_of_a_document_do_not_reach_the_page() -> None:
+    text = "<p id='query'>a</p>\n\n<p id='query'>b</p>\n\n<p id='s-passage'>c</p>\n"
+    assert tree(text).xpath("//@id") == []
+    assert texts(tree(text, section="query"), "//*[@id]") == ["a"]
+
+
+def test_lines_of_a_later_part_are_counted_from_its_first_one() -> None:
+    part = answer("One.\n\n```python\nx\n```\n\n- two\n").model_copy(update={"line_start": 41, "line_end": 48})
+    markup, found = rendering.document(part, rendering.View(address, lines=(43, 45)))
+    root = html.fragment_fromstring(str(markup), create_parent="div")
+    assert root.xpath("./*/@data-line") == ["41", "43", "47"]
+    assert found
+    assert texts(root, "//*[contains(@class, 'chosen')]") == ["pythonx"]
 
 
 def test_words_are_marked_in_the_passage_alone() -> None:
@@ -194,9 +204,9 @@ def test_restructured_text_is_shown_as_docutils_and_sphinx_would() -> None:
         ("code", 44, ">>> step() True"),
         ("div", 47, "Two lines of verse"),
         ("title-2", 51, "The spars"),
-        ("note", 53, "Warning Never alone. ask"),
-        ("note", 57, "Changed in version 2.1 It bends."),
-        ("note", 59, "Of ropes Wet ones shrink."),
+        ("admonition", 53, "Warning Never alone. ask"),
+        ("admonition", 57, "Changed in version 2.1 It bends."),
+        ("admonition", 59, "Of ropes Wet ones shrink."),
         ("code", 63, "step.py · pythonstep(1 < 2)"),
         ("object", 68, "step(mast) step(mast, keel) Steps it. param mast: what is stepped"),
         ("object", 76, "by hand Unknown, but shown."),
@@ -249,15 +259,11 @@ def test_a_hostile_one_is_shown_as_text() -> None:
 
 def test_asciidoc_is_shown_with_the_lines_of_each_block() -> None:
     root = tree(SPARS, "shop/lab/spars.adoc", lines=(51, 52))
-    blocks = [
-        (one.get("class") or one.tag, int(one.get("data-line")), int(one.get("data-end")))
-        for one in root
-        if one.get("data-line")
-    ]
+    blocks = [(one.get("class") or one.tag, int(one.get("data-line"))) for one in root if one.get("data-line")]
     assert blocks == [
-        *(("title-1", 1, 1), ("p", 2, 2), ("p", 6, 8), ("title-2", 11, 11), ("note", 13, 13), ("code", 17, 19)),
-        *(("ol", 20, 20), ("ul", 24, 36), ("note", 40, 41), ("table", 47, 55), ("blockquote", 59, 59)),
-        *(("code", 62, 62), ("p", 64, 64), ("p", 66, 66), ("code", 68, 70), ("title-2", 72, 72), ("p", 74, 74)),
+        *(("title-1", 1), ("p", 2), ("p", 6), ("title-2", 11), ("admonition", 13), ("code", 17)),
+        *(("ol", 20), ("ul", 24), ("admonition", 40), ("table", 47), ("blockquote", 58)),
+        *(("code", 62), ("p", 64), ("p", 66), ("code", 68), ("title-2", 72), ("p", 74)),
     ]
     assert texts(root, "./p[@data-line]")[1] == (
         "A spar of oak with bolts, “quoted”, H2O, {unknown}, rope, limits, The boom and Rigging."
@@ -265,7 +271,7 @@ def test_asciidoc_is_shown_with_the_lines_of_each_block() -> None:
     )
     assert texts(root, "//strong | //em") == ["spar", "oak", "alone"]
     assert texts(root, "//ul/li/ul/li/ol/li") == ["one", "two Attached."]
-    assert texts(root, "//*[@class='note-title']") == ["Note", "Steps", "Wet ones", "Blocks"]
+    assert texts(root, "//*[@class='admonition-title']") == ["Note", "Steps", "Wet ones", "Blocks"]
     assert texts(root, "//thead//th | //td//li | //td[@colspan=2]") == [
         *("Name", "Sheaves", "two", "three", "both | bars")
     ]
