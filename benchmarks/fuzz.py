@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from librarian.indexing.indexer import IndexerOptions
-from librarian.indexing.refresh import Children
+from librarian.indexing.refresh import reader_pool
 from librarian.models import ReadResult, SourceFile
 from librarian.parsing.chunking import StructureChunker
 from librarian.parsing.reader import PARSERS, FileReader
@@ -89,7 +89,7 @@ def documents(number: int) -> list[str]:
 def classics() -> list[str]:
     """Known bombs at full size, in a child with 30 s and 1 GiB each."""
     reader, outcomes, found = FileReader(StandardAnalyzer(), StructureChunker()), Counter[str](), []
-    pool = Children(reader, IndexerOptions(processes=1, file_timeout_s=30, file_memory_mb=1024)).reading()
+    pool = reader_pool(reader, IndexerOptions(processes=1, file_timeout_s=30, file_memory_mb=1024))
     slowest, name_of_slowest = 0.0, ""
     with tempfile.TemporaryDirectory() as folder:
         for name, content in by_hand():

@@ -27,9 +27,8 @@ from .evaluation.evaluate import QueryLog
 from .evaluation.service import EvaluationService
 from .files.owned_folder import claim_index, require_own
 from .indexing.chroma_worker import ChildStore
-from .indexing.indexer import Indexer, IndexerOptions
+from .indexing.indexer import Indexer, IndexerOptions, Listeners
 from .indexing.scanner import FolderScanner
-from .indexing.scheduler import IndexScheduler, Listeners
 from .indexing.watcher import FileWatcher
 from .models import ModelSpec, SearchOutcome
 from .parsing.chunking import StructureChunker
@@ -121,6 +120,7 @@ def indexer_options(settings: Settings) -> IndexerOptions:
         processes=index.workers,
         file_timeout_s=index.file_timeout_s,
         file_memory_mb=index.file_memory_mb or None,
+        scan_at_start=settings.docs.index_on_startup,
         reconcile_s=settings.docs.rescan_s or float("inf"),
     )
 
@@ -498,7 +498,6 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
     """Everything above the storage, from the writing side to what the library is given."""
     catalog, analyzer, docs = held.catalog, StandardAnalyzer(settings.search.min_keyword_length), settings.docs
     listeners = Listeners()
-    leader = _leader_lock(held, listeners)
     indexer = Indexer(
         settings.docs.root_path,
         scanner(settings),
@@ -510,16 +509,11 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         embedder=embedding_child(settings) if settings.embeddings.enabled else None,
         model_key=model_key(settings),
         options=indexer_options(settings),
-        on_generation=leader.announce if leader else listeners,
-    )
-    scheduler = IndexScheduler(
-        indexer,
-        catalog,
-        held.archive,
-        partial(FileWatcher, docs.root_path, debounce_ms=docs.watch_debounce_ms) if docs.watch_for_changes else None,
+        watcher=partial(FileWatcher, docs.root_path, debounce_ms=docs.watch_debounce_ms)
+        if docs.watch_for_changes
+        else None,
         listeners=listeners,
-        scan_at_start=docs.index_on_startup,
-        leader=leader,
+        leader=_leader_lock(held, listeners),
     )
     query_vectors = QueryVectors(MAX_QUERY_EMBEDDINGS)
     embedder = embedder_of(settings, query_vectors)
@@ -589,7 +583,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
     reading = threading.Thread(target=_read_dictionaries, args=(analyzer, catalog), name="dictionaries", daemon=True)
 
     def start() -> None:
-        scheduler.start()
+        indexer.start()
         learning.start()
         if rewriting is not None:
             threading.Thread(target=rewriting.look, name="look-for-llm", daemon=True).start()
@@ -600,8 +594,8 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
     def close() -> None:
         with ExitStack() as closing:  # which ends with what it was given first
             closing.callback(close_models)
-            for part in (held, engine, scheduler, learning):
-                closing.callback(part.close)
+            for part in (held.close, engine.close, indexer.stop, learning.close):
+                closing.callback(part)
 
     def close_models() -> None:
         if warming.is_alive():  # a program that ends meanwhile is aborted by ONNX Runtime's threads
@@ -622,7 +616,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         engine=cached,
         analyst=Analyst(engine.router, engine, catalog),
         analyzer=analyzer,
-        indexing=scheduler,
+        indexing=indexer,
         embedder=embedder,
         caches={"exact": cached, "query_embedding": query_vectors, **({"semantic": similar} if similar else {})},
         evaluate=EvaluationService(
@@ -635,7 +629,7 @@ def _joined(settings: Settings, held: Storage) -> Dependencies:
         sites=Sites(catalog, cached.search),
         questions=QueryLog(settings.index.path / "questions.jsonl", enabled=settings.analytics.enabled),
         language_model=rewriting,
-        notes=lambda: (*notes, *_rerank_notes(settings), *learning.notes(), *scheduler.notes()),
+        notes=lambda: (*notes, *_rerank_notes(settings), *learning.notes(), *indexer.notes()),
         learning=learning,
         reranker=reranker if settings.search.reranker == "cross-encoder" else None,
         start=start,

@@ -109,7 +109,7 @@ class Librarian:
     def __init__(self, parts: Dependencies) -> None:
         self._parts = parts
         self._state = StatusReport(parts)
-        self._files = Files(Paths(parts.settings.docs.root_path), parts.indexing.notice, parts.indexing.missing_reason)
+        self._files = Files(Paths(parts.settings.docs.root_path), parts.indexing.changed, parts.indexing.missing_reason)
         self._closed = threading.Event()
         self._started = False
         self._has_text = False  #: whether anything was ever indexed
@@ -181,7 +181,7 @@ class Librarian:
     def wait_until_ready(self, timeout_s: float | None = None) -> bool:
         """Block until nothing is left to read, to embed or to learn; False where the time ran out first."""
         until = None if timeout_s is None else time.monotonic() + timeout_s
-        if not self._parts.indexing.wait_until_idle(timeout_s):
+        if not self._parts.indexing.wait_until_ready(timeout_s):
             return False
         return self._parts.learning.wait(None if until is None else max(0.0, until - time.monotonic()))
 
@@ -547,7 +547,7 @@ class Librarian:
         """Bring the index up to date with the folder; with `wait`, vectors included. What failed is tried again."""
         self._forget_failures()
         indexing, began = self._parts.indexing, time.monotonic()
-        report = indexing.rebuild() if request.rebuild else indexing.prune() if request.prune else indexing.refresh()
+        report = indexing.update(rebuild=request.rebuild, prune=request.prune)
         if request.wait:
             while not self.wait_until_ready(0.25):
                 DEADLINE.get().check()
@@ -575,7 +575,7 @@ class Librarian:
     @operation(schemas.CheckRequest)
     def check(self, request: schemas.CheckRequest) -> schemas.CheckResponse:
         """Compare catalog, keyword index, vectors and folder; with `repair`, fix what differs."""
-        return self._parts.indexing.check(request.repair)
+        return self._parts.indexing.verify(request.repair)
 
     @operation(schemas.EvaluateRequest)
     def evaluate(self, request: schemas.EvaluateRequest) -> Mapping[str, object]:
@@ -622,7 +622,7 @@ class Librarian:
         indexing, count = self._parts.indexing, count or self._count()
         if root_missing and not any(item.startswith("root: ") for item in extra):
             extra.append(f"root: {root_missing}")
-            indexing.notice([str(self.root)])  # the indexer doesn't know yet
+            indexing.changed([str(self.root)])  # the indexer doesn't know yet
         if (progress := indexing.progress()).phase == "reading":
             extra += unread(progress, first_look=indexing.last_indexed_at is None)
         if semantic and count.embedded_chunks < count.chunks:

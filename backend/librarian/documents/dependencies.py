@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..embeddings.loading import QueryVectors
     from ..evaluation.evaluate import QueryLog
     from ..evaluation.service import EvaluationService
-    from ..indexing.scheduler import IndexScheduler
+    from ..indexing.indexer import Indexer
     from ..registry.search import Registry
     from ..search.answer_cache import ResultCache, SemanticQueryCache
     from ..search.engine import HybridSearchEngine
@@ -38,7 +38,7 @@ class Dependencies:
     engine: ResultCache  #: the same, behind its caches
     analyst: Analyst
     analyzer: StandardAnalyzer
-    indexing: IndexScheduler
+    indexing: Indexer
     embedder: LazyModel[Embedder] | None
     caches: Mapping[str, ResultCache | SemanticQueryCache | QueryVectors]
     evaluate: EvaluationService

@@ -22,7 +22,6 @@ FAILURES_SHOWN = 50
 EXAMPLES_SHOWN = 20
 MANY_UNREAD = 20  #: files; fewer are read before an answer could tell of them
 _DISK_EVERY_S = 30.0
-_SILENT = "database: "  #: how the reason begins that a catalog on a server can't be asked now
 
 
 class StatusReport:
@@ -35,7 +34,7 @@ class StatusReport:
 
     def reasons(self) -> list[str]:
         """Everything configured that doesn't work now."""
-        found = list(self._parts.indexing.errors())
+        found = [f"{part}: {sentence}" for part, sentence in self._parts.indexing.errors().items()]
         if damage := self._parts.catalog.damage:
             found.append(f"catalog: {damage}")
         if damage := self._parts.keyword_index.damage:
@@ -67,7 +66,7 @@ class StatusReport:
         unread: list[str] = []
         count = Count()
         try:
-            if not any(reason.startswith(_SILENT) for reason in self._parts.indexing.errors()):  # which takes long
+            if "database" not in self._parts.indexing.errors():  # which takes long
                 with self._parts.catalog.read() as reader:
                     count = reader.count()
         except LibrarianError as error:
@@ -77,7 +76,7 @@ class StatusReport:
             reasons += unread
         progress = self._progress()
         word = self.word(reasons, count, progress)
-        first = [] if reasons or self._parts.indexing.last_indexed_at is not None else not_read_yet(progress, count)
+        first = [] if reasons else self._not_read_yet(progress)
         if first and word == "ready":
             word = "indexing"
         return schemas.HealthResponse.model_validate(
@@ -90,6 +89,14 @@ class StatusReport:
                 "uptime_s": round(time.monotonic() - self._started, 1),
             }
         )
+
+    def _not_read_yet(self, progress: Progress) -> list[str]:
+        """Why a library that was just opened can't answer from all of its files yet; empty where it can."""
+        indexing = self._parts.indexing
+        if indexing.last_indexed_at is not None:
+            return []
+        left = unread(progress, first_look=True)
+        return left or ([] if indexing.was_read() else ["reading: the folder is being read for the first time."])
 
     def status(self) -> schemas.StatusResponse:
         """Everything a user may want to know about the index."""
@@ -170,15 +177,6 @@ def _features(settings: Settings) -> dict[str, bool]:
         "document_limiting": search.enable_document_limiting,
         "analytics": settings.analytics.enabled,
     }
-
-
-def not_read_yet(progress: Progress, count: Count) -> list[str]:
-    """Why a library that was just opened can't answer from all of its files yet; empty where it can."""
-    if left := unread(progress, first_look=True):
-        return left
-    if count.documents or count.emails:
-        return []
-    return ["reading: the folder is being read for the first time."]
 
 
 def unread(progress: Progress, *, first_look: bool) -> list[str]:

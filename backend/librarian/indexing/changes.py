@@ -1,6 +1,6 @@
-"""What differs between a folder and what is known of it: by size, then time, then content.
+"""What differs between a folder and what is known of it, and which documents of missing files are kept.
 
-Pure comparison: nothing is read but the bytes of files whose time alone changed, and nothing is written.
+Compares by size, then time, then content. Nothing is read but the bytes of files whose time alone changed.
 """
 
 from __future__ import annotations
@@ -8,21 +8,19 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..errors import SourceError
-from ..files.paths import Paths
 from ..files.safe_open import open_source
 from ..models import Failure, SourceFile
 from ..storage.base import Catalog
+from .log import ErrorLog
 from .scanner import FolderScanner
 
 Known = Mapping[str, tuple[int, int, str]]  #: file_path → (size, mtime_ns, content_hash or "" if failed)
 
 _NOT_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})  # other errors say nothing
-_SHOWN = 3  #: file paths that a sentence names
 
 
 @dataclass(slots=True)
@@ -31,54 +29,27 @@ class FolderDiff:
 
     to_read: list[SourceFile] = field(default_factory=list)  #: new, changed, or to be read again
     touched: list[SourceFile] = field(default_factory=list)  #: another time, the same content
-    deleted: list[str] = field(default_factory=list)  #: documents (file paths) that the folder no longer holds
+    #: documents that the folder no longer holds → whether they are missing; else they are left out on purpose
+    deleted: dict[str, bool] = field(default_factory=dict)
     skipped: list[Failure] = field(default_factory=list)
     still_failed: set[str] = field(default_factory=set)  #: failed before and not changed since
     unchanged: int = 0  #: files that are in the index
-
-    def sentences(self) -> list[str]:
-        """What an index lacks or holds too much, for people."""
-        found = []
-        if self.to_read:
-            changed = [source.file_path for source in self.to_read]
-            found.append(f"{len(changed):,} files are new or changed: {_some(changed)}.")
-        if self.deleted:
-            found.append(f"{len(self.deleted):,} documents have no file any more: {_some(self.deleted)}.")
-        return found
-
-
-def examine_folder(
-    root: str, scanner: FolderScanner, known: Known, missing_reason: Callable[[], str]
-) -> tuple[list[str], frozenset[str]]:
-    """How the index differs from the folder, in sentences, and what has to be read; compares all content. `away` says
-    why the folder isn't there; empty where it is."""
-    try:
-        diff = compare(scanner.scan(), known, doubted=frozenset(known))
-    except SourceError as error:
-        return [str(error)], frozenset()
-    diff.deleted = deleted_paths(diff, Paths(root).on_disk)
-    if diff.deleted and (why := missing_reason()):
-        return [why], frozenset()
-    return diff.sentences(), frozenset(source.file_path for source in diff.to_read)
-
-
-def _some(paths: Sequence[str]) -> str:
-    return ", ".join(paths[:_SHOWN]) + (", …" if len(paths) > _SHOWN else "")
 
 
 def compare(
     found: Iterable[SourceFile | Failure],
     known: Known,
+    on_disk: Callable[[str], str],
     *,
-    scope: Collection[str] | None = None,
+    looked_at: Callable[[str], bool] = lambda path: True,
     again: Collection[str] = frozenset(),
     doubted: Collection[str] = frozenset(),
 ) -> FolderDiff:
     """Compare what was `found` with what is `known`.
 
-    `scope` are the file paths that were looked at (None: all). `again` are file paths to be read whatever they look
-    like. `doubted` are those whose content is compared even where size and time agree: an event says that they
-    changed, and a clock tick can hold two writes.
+    `on_disk` gives the absolute path of a file path, `looked_at` tells which file paths were looked for. `again` are
+    file paths to be read whatever they look like. `doubted` are those whose content is compared even where size and
+    time agree: an event says that they changed, and a clock tick can hold two writes.
     """
     diff = FolderDiff()
     seen: set[str] = set()
@@ -86,47 +57,38 @@ def compare(
         if isinstance(item, Failure):
             diff.skipped.append(item)
             continue
-        seen.add(item.file_path)
-        before = known.get(item.file_path)
-        if before is None or item.file_path in again:
+        path = item.file_path
+        seen.add(path)
+        if path not in known or path in again:
             diff.to_read.append(item)
             continue
-        size, mtime_ns, content_hash = before
+        size, mtime_ns, content_hash = known[path]
         same_times = (size, mtime_ns) == (item.size, item.mtime_ns)
-        if same_times and (item.file_path not in doubted or not content_hash):
-            if content_hash:
-                diff.unchanged += 1
-            else:
-                diff.still_failed.add(item.file_path)
-        elif size == item.size and content_hash and hash_of(item) == content_hash.partition("+")[0]:
+        if same_times and not content_hash:
+            diff.still_failed.add(path)
+        elif same_times and path not in doubted:
+            diff.unchanged += 1
+        elif size == item.size and content_hash and _hash_of(item) == content_hash.partition("+")[0]:
             diff.unchanged += 1
             if not same_times:
                 diff.touched.append(item)
         else:
             diff.to_read.append(item)
-    looked_at = known if scope is None else scope
-    diff.deleted = [path for path in looked_at if path in known and known[path][2] and path not in seen]
+    unlisted = tuple(f"{failure.file_path}/" for failure in diff.skipped if failure.kind == "failed")
+    for path, (_, _, content_hash) in known.items():
+        if content_hash and path not in seen and looked_at(path):
+            try:
+                os.lstat(on_disk(path))
+            except OSError as error:  # of what can't be looked at, as on a drive that falters, nobody knows
+                if error.errno in _NOT_THERE:
+                    diff.deleted[path] = True
+            else:
+                if not path.startswith(unlisted):
+                    diff.deleted[path] = False
     return diff
 
 
-def deleted_paths(diff: FolderDiff, on_disk: Callable[[str], str]) -> list[str]:
-    """Those of `diff.deleted` that the folder no longer holds. Of files in a folder that can't be looked into, as on a
-    network drive that falters, nobody knows. `on_disk` gives a file path's absolute path."""
-    unlisted = tuple(f"{failure.file_path}/" for failure in diff.skipped if failure.kind == "failed")
-    deleted = []
-    for path in diff.deleted:
-        try:
-            os.lstat(on_disk(path))
-            if path.startswith(unlisted):
-                continue  # else it is left out on purpose
-        except OSError as error:
-            if error.errno not in _NOT_THERE:
-                continue
-        deleted.append(path)
-    return deleted
-
-
-def hash_of(source: SourceFile) -> str:
+def _hash_of(source: SourceFile) -> str:
     """SHA-256 of a file's bytes, hex; empty where it can't be read."""
     try:
         with open_source(source) as file:
@@ -135,115 +97,78 @@ def hash_of(source: SourceFile) -> str:
         return ""
 
 
-_FEW = 20  # fewer documents than this may all vanish at once
+_FEW = 20  # fewer files than this may all vanish at once
 _RETENTION_S = 24 * 3600.0
-_UNTIL = " Its documents are kept until it is back."
-_META = "missing_since"  # seconds since the epoch; empty while nothing is missing
+_SINCE = "missing_since"  # in the catalog: seconds since the epoch; empty while nothing is missing
 
 
-def is_moved(held: str, root: str, catalog: Catalog) -> bool:
-    """Whether the library of `held` lies in `root` now: both are one folder, or the first is gone and most of its files
-    are in the second.
-    """
-    if os.path.lexists(held):
-        return os.path.exists(root) and os.path.exists(held) and os.path.samefile(held, root)
-    with catalog.read() as reader:
-        there = [os.path.lexists(os.path.join(root, each.document.source)) for each in reader.iter_documents()]
-    return sum(there) * 2 > len(there)
-
-
+@dataclass(frozen=True, slots=True)
 class MissingFiles:
-    """Decides whether documents of missing files are kept. `errors["root"]` is set while they are."""
+    """Decides whether documents of missing files are kept: while the root can't be looked into, and for a day where
+    more than half of many files are gone at once. `errors["root"]` says so."""
 
-    def __init__(
-        self, root: str, scanner: FolderScanner, catalog: Catalog, errors: dict[str, str], clock: Callable[[], float]
-    ) -> None:
-        self._root = root
-        self._scanner = scanner
-        self._catalog = catalog
-        self._errors = errors
-        self._clock = clock
-        self._pruning = False
+    root: str
+    scanner: FolderScanner
+    catalog: Catalog
+    errors: ErrorLog
+    clock: Callable[[], float]  #: seconds since the epoch
 
     def missing_reason(self) -> str:
         """Why nothing of the library is where it was, in a sentence; empty where something is, or nothing shows that
         it wasn't deleted. Asked once a file is missing."""
-        if reason := self._unreadable():
+        reason, held = self._unreadable(), self._held()
+        if reason or held < _FEW:
             return reason
-        if not self._is_empty():
-            return ""
-        documents = self._held()
-        return self._scarce(documents, documents) if documents >= _FEW else ""
+        try:
+            empty = not os.listdir(self.root)  # as the place is where something was mounted
+        except OSError:
+            empty = False
+        return self._scarce(held, held) if empty else ""
 
-    def judge(self, missing: int, documents: int, everything: bool) -> bool:
-        """Whether to keep all documents whose files are missing. `everything`: the whole folder was looked at."""
-        most = missing * 2 > documents
-        reason = self._unreadable() if missing else ""
-        if not reason and most and documents >= _FEW:
-            if self._retention_over():
-                return False
-            reason = self._scarce(missing, documents)
+    def judge(self, missing: int, *, everything: bool, prune: bool) -> bool:
+        """Whether to keep all documents whose files are missing. `everything`: the whole folder was looked at; with
+        `prune`, what is missing in a root that can be looked into isn't kept."""
+        reason, held = self._unreadable() if missing else "", self._held()
+        if not reason and missing * 2 > held >= _FEW and not prune and not self._retention_over():
+            reason = self._scarce(missing, held)
         if reason:
-            self._errors["root"] = reason
-        elif everything:
-            self._forget()
+            self.errors.note("root", reason)
+        elif everything or missing * 2 > held:
+            self.errors.note("root", "")
+            if self._since():
+                self.catalog.set_meta(_SINCE, "")
         return bool(reason)
 
     def keep(self, error: SourceError) -> str:
         """Keep everything, for the root can't be looked into; says so in a sentence."""
-        self._errors["root"] = self._unreadable() or str(error)
-        return self._errors["root"]
-
-    @contextmanager
-    def pruning(self) -> Iterator[None]:
-        """While this lasts, what is missing in a root that can be looked into isn't kept."""
-        self._pruning = True
-        try:
-            yield
-        finally:
-            self._pruning = False
+        reason = self._unreadable() or str(error)
+        self.errors.note("root", reason)
+        return reason
 
     def _retention_over(self) -> bool:
-        now, since = self._clock(), self._meta(_META)
+        now, since = self.clock(), self._since()
         if not since or float(since) > now:  # the clock was put back
-            since = str(now)
-            self._catalog.set_meta(_META, since)
-        if self._pruning or now - float(since) >= _RETENTION_S:
-            self._forget()
-            return True
-        return False
+            self.catalog.set_meta(_SINCE, str(now))
+            return False
+        return now - float(since) >= _RETENTION_S
 
     def _unreadable(self) -> str:
         try:
-            self._scanner.require_root()
+            self.scanner.require_root()
         except SourceError as error:
-            return f"{error}{_UNTIL if self._held() else ''}"
+            return f"{error} Its documents are kept until it is back." if self._held() else str(error)
         return ""
 
-    def _is_empty(self) -> bool:
-        """As the place is where something was mounted."""
-        try:
-            with os.scandir(self._root) as entries:
-                return next(entries, None) is None
-        except OSError:
-            return False
-
-    def _scarce(self, missing: int, documents: int) -> str:
+    def _scarce(self, missing: int, held: int) -> str:
         return (
-            f"{missing:,} of {documents:,} files are missing below {self._root}; their documents are kept."
+            f"{missing:,} of {held:,} files are missing below {self.root}; their documents are kept."
             " Mount or restore the folder, or run `librarian index --prune` to drop them."
         )
 
-    def _forget(self) -> None:
-        self._errors.pop("root", None)
-        if self._meta(_META):
-            self._catalog.set_meta(_META, "")
-
     def _held(self) -> int:
-        with self._catalog.read() as reader:
-            count = reader.count()
-        return count.documents + count.emails
+        with self.catalog.read() as reader:
+            return reader.file_count()
 
-    def _meta(self, key: str) -> str:
-        with self._catalog.read() as reader:
-            return reader.meta(key)
+    def _since(self) -> str:
+        with self.catalog.read() as reader:
+            return reader.meta(_SINCE)

@@ -8,9 +8,7 @@ wrong by what arrives or goes are named, to be read again.
 from __future__ import annotations
 
 import hashlib
-import logging
 import re
-import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,8 +16,9 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Self
 
-from ..models import QUOTED_PATH, Chunk, Document, Email, Failure, IndexReport, ReadResult, StoredMail
+from ..models import QUOTED_PATH, Chunk, Document, Email, ReadResult, StoredMail
 from ..storage.base import Catalog, CatalogReader
+from ..storage.database import LruCache
 
 _APART_S = 90 * 86_400  #: longest silence after which a reply joins a conversation by its subject alone
 _SHORTEST_TOPIC = 3
@@ -175,15 +174,12 @@ class Resolution:
     outdated: set[str] = field(default_factory=set)
 
 
-_Place = tuple[str, str]  #: product and component: by those mails are filtered, so that copies are none beyond them
-
-
 class EmailDeduplicator:
     """Resolves threads, copies and quotes of a batch. Not thread-safe: its caller holds the writer's lock."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._known: dict[tuple[int, int], EmailShingles] = {}
+        self._known: LruCache[tuple[int, int], EmailShingles] = LruCache(_CACHED_MAILS)
 
     def resolve(self, put: Sequence[ReadResult], removed: Sequence[str]) -> Resolution:
         """`removed` and the paths of `put` are what the batch takes away."""
@@ -194,139 +190,139 @@ class EmailDeduplicator:
             if not new and not leaving:
                 return resolution
             deleted = {mail.doc_id for mail in leaving}
-            around = self._around(reader, new.values(), leaving, deleted)
-            linked = [_linked(_key(mail.doc_id), mail.email, mail.product) for mail in around.values()]
+            around = self._around(reader, new.values(), leaving)
+            linked = [_linked(path, mail.email, mail.product) for path, mail in around.items()]
             linked += [_linked(path, _email(result), result.document.product) for path, result in new.items()]
-            names = threads_of(linked)
-            for mail in around.values():
-                if names[_key(mail.doc_id)] != mail.email.thread_id:
-                    resolution.threads[mail.doc_id] = names[_key(mail.doc_id)]
-            resolution.outdated |= self._left_behind(reader, leaving, deleted, new)
-            ready = self._without_copies(reader, new, names, around, deleted, resolution)
-            ready = self._without_known_quotes(reader, ready, around, names, resolution)
+            threads = threads_of(linked)
+            for path, mail in around.items():
+                if threads[path] != mail.email.thread_id:
+                    resolution.threads[mail.doc_id] = threads[path]
+            resolution.outdated |= self._left_behind(reader, leaving, new)
+            ready = self._without_copies(reader, new, threads, around, deleted, resolution)
+            ready = self._without_known_quotes(reader, ready, around, threads, resolution)
         resolution.put = [ready.get(result.document.file_path, result) for result in put]
         return resolution
 
     def _around(
-        self, reader: CatalogReader, new: Iterable[ReadResult], leaving: Sequence[StoredMail], deleted: set[int]
-    ) -> dict[int, StoredMail]:
-        """All stored mails whose thread may depend on what comes and goes, by document id."""
+        self, reader: CatalogReader, new: Iterable[ReadResult], leaving: Sequence[StoredMail]
+    ) -> dict[str, StoredMail]:
+        """All stored mails whose thread may depend on what comes and goes, by path."""
         emails = [_email(result) for result in new] + [mail.email for mail in leaving]
         ids = {one for email in emails for one in _ids(email)}
         topics = {email.topic for email in emails if email.topic}
         threads = {mail.email.thread_id for mail in leaving}
         orphans = {email.topic for email in emails if _is_orphan(email)}
+        deleted = {mail.doc_id for mail in leaving}
         asked: list[set[str]] = [set(), set(), set()]
-        found: dict[int, StoredMail] = {}
+        found: dict[str, StoredMail] = {}
         while asked != (wanted := [set(ids), set(topics), set(threads)]):
             more_ids, more_topics, more_threads = (sorted(now - old) for now, old in zip(wanted, asked, strict=True))
             asked = wanted
-            alike = [
+            mails = reader.mails(mentioning=more_ids, threads=more_threads)
+            mails += [
                 mail
                 for mail in reader.mails(topics=more_topics)
                 if _is_orphan(mail.email) or mail.email.topic in orphans
             ]
-            for mail in (*reader.mails(mentioning=more_ids, threads=more_threads), *alike):
-                if mail.doc_id in deleted:
-                    continue
-                found.setdefault(mail.doc_id, mail)
-                ids.update(_ids(mail.email))
-                threads.add(mail.email.thread_id)
-                if _is_orphan(mail.email):
-                    topics.add(mail.email.topic)
-                    orphans.add(mail.email.topic)
+            for mail in mails:
+                if mail.doc_id not in deleted:
+                    found.setdefault(mail.file_path, mail)
+                    ids.update(_ids(mail.email))
+                    threads.add(mail.email.thread_id)
+                    if _is_orphan(mail.email):
+                        topics.add(mail.email.topic)
+                        orphans.add(mail.email.topic)
         return found
+
+    def _left_behind(
+        self, reader: CatalogReader, leaving: Sequence[StoredMail], new: Mapping[str, ReadResult]
+    ) -> set[str]:
+        """Copies of mails that go, and mails that quote them: what was left out of those must come in."""
+        staying = {_copy_key(result.document) for result in new.values()}
+        lost = [mail for mail in leaving if mail.chunk_count and _copy_key(mail) not in staying]
+        alike = reader.mails(fingerprints=sorted({mail.email.fingerprint for mail in lost} - {""}))
+        quoting = reader.mails(mentioning=sorted({mail.email.message_id for mail in lost} - {""}))
+        keys, deleted = set(map(_copy_key, lost)), {mail.doc_id for mail in leaving}
+        found = [*(mail for mail in alike if _copy_key(mail) in keys), *quoting]
+        return {mail.file_path for mail in found if mail.doc_id not in deleted} - new.keys()
 
     def _without_copies(
         self,
         reader: CatalogReader,
         new: Mapping[str, ReadResult],
-        names: Mapping[str, str],
-        around: dict[int, StoredMail],
+        threads: Mapping[str, str],
+        around: dict[str, StoredMail],
         deleted: set[int],
         resolution: Resolution,
     ) -> dict[str, ReadResult]:
         """The new mails with their threads; of copies in one place, the first keeps its passages, or one with more
         attachments."""
         prints = sorted({_email(result).fingerprint for result in new.values()} - {""})
-        held: dict[tuple[_Place, str], StoredMail | None] = {
-            (_place(mail), mail.email.fingerprint): mail
+        held: dict[CopyKey, StoredMail | None] = {
+            _copy_key(mail): mail
             for mail in reader.mails(fingerprints=prints)
             if mail.chunk_count and mail.doc_id not in deleted
         }
         ready: dict[str, ReadResult] = {}
         for path, result in sorted(new.items(), key=lambda item: -len(_email(item[1]).attachments)):
-            email, place = _email(result), _place(result.document)
-            key = place, email.fingerprint
+            email, key = _email(result), _copy_key(result.document)
             poorer = held.get(key)
             if poorer is not None and result.chunks and _has_more(email, poorer.email):
                 resolution.withdrawn += [one.chunk_id for one in reader.chunks_of(poorer.doc_id)]
-                around.pop(poorer.doc_id, None)
+                around.pop(poorer.file_path, None)
                 del held[key]
-            document = replace(result.document, email=replace(email, thread_id=names[path]))
+            result = replace(result, document=replace(result.document, email=replace(email, thread_id=threads[path])))
             if email.fingerprint and key in held:
-                ready[path] = replace(result, document=document, chunks=(), entries=())
-            else:
-                ready[path] = replace(result, document=document)
-                if email.fingerprint and result.chunks:
-                    held[key] = None
+                result = replace(result, chunks=(), entries=())
+            elif email.fingerprint and result.chunks:
+                held[key] = None
+            ready[path] = result
         return ready
-
-    def _left_behind(
-        self, reader: CatalogReader, leaving: Sequence[StoredMail], deleted: set[int], new: Mapping[str, ReadResult]
-    ) -> set[str]:
-        """Copies of mails that go, and mails that quote them: what was left out of those must come in."""
-        staying = {(_place(result.document), _email(result).fingerprint) for result in new.values()}
-        lost = [mail for mail in leaving if mail.chunk_count and (_place(mail), mail.email.fingerprint) not in staying]
-        places = {(_place(mail), mail.email.fingerprint) for mail in lost}
-        alike = reader.mails(fingerprints=sorted({mail.email.fingerprint for mail in lost} - {""}))
-        copies = [mail for mail in alike if (_place(mail), mail.email.fingerprint) in places]
-        quoting = reader.mails(mentioning=sorted({mail.email.message_id for mail in lost} - {""}))
-        return {
-            mail.file_path for mail in (*copies, *quoting) if mail.doc_id not in deleted and mail.file_path not in new
-        }
 
     def _without_known_quotes(
         self,
         reader: CatalogReader,
         ready: Mapping[str, ReadResult],
-        around: Mapping[int, StoredMail],
-        names: Mapping[str, str],
+        around: Mapping[str, StoredMail],
+        threads: Mapping[str, str],
         resolution: Resolution,
     ) -> dict[str, ReadResult]:
         """The new mails without quotes of what is said elsewhere; what stored ones quote in vain is withdrawn."""
-        stored: dict[str, list[StoredMail]] = {}
-        for mail in around.values():
-            stored.setdefault(names[_key(mail.doc_id)], []).append(mail)
-        fresh: dict[str, list[str]] = {}
+        conversations: dict[str, tuple[list[StoredMail], list[str]]] = {threads[path]: ([], []) for path in ready}
+        for path, mail in around.items():
+            if threads[path] in conversations:
+                conversations[threads[path]][0].append(mail)
         for path in ready:
-            fresh.setdefault(names[path], []).append(path)
-        result_of: dict[str, ReadResult] = {}
-        for thread, paths in fresh.items():
-            normalized = [self._normalized(reader, mail) for mail in stored.get(thread, ())]
-            begin = len(normalized)
-            normalized += [EmailShingles.of(enumerate(ready[path].chunks)) for path in paths]
-            left_out: dict[int, set[int]] = {}
-            for place, key in sorted(superfluous(normalized)):
-                if place < begin:
+            conversations[threads[path]][1].append(path)
+        found = dict(ready)
+        for stored, fresh in conversations.values():
+            mails = [self._shingles(reader, mail) for mail in stored]
+            mails += [EmailShingles.of(enumerate(ready[path].chunks)) for path in fresh]
+            left_out: dict[str, set[int]] = {}
+            for place, key in sorted(superfluous(mails)):
+                if place < len(stored):
                     resolution.withdrawn.append(key)
                 else:
-                    left_out.setdefault(place - begin, set()).add(key)
-            for place, path in enumerate(paths):
-                result_of[path] = _without(ready[path], left_out.get(place, set()))
-        return result_of
+                    left_out.setdefault(fresh[place - len(stored)], set()).add(key)
+            for path, places in left_out.items():
+                found[path] = _without(ready[path], places)
+        return found
 
-    def _normalized(self, reader: CatalogReader, mail: StoredMail) -> EmailShingles:
+    def _shingles(self, reader: CatalogReader, mail: StoredMail) -> EmailShingles:
         """Ids are never used again, so it is safe to keep; a mail that has lost a quote is read anew."""
         key = mail.doc_id, mail.chunk_count
-        held = self._known.pop(key, None)
-        if held is None:
+        if (held := self._known.get(key)) is None:
             stored = reader.chunks_of(mail.doc_id) if mail.chunk_count else []
             held = EmailShingles.of((one.chunk_id, one.chunk) for one in stored)
-            if len(self._known) >= _CACHED_MAILS:
-                self._known.pop(next(iter(self._known)))
-        self._known[key] = held  # the one used last stands last
+            self._known.put(key, held)
         return held
+
+
+CopyKey = tuple[str, str, str]  #: product and component, by which mails are filtered, and what equal mails share
+
+
+def _copy_key(mail: StoredMail | Document) -> CopyKey:
+    return mail.product, mail.component, mail.email.fingerprint if mail.email is not None else ""
 
 
 def _email(result: ReadResult) -> Email:
@@ -334,14 +330,8 @@ def _email(result: ReadResult) -> Email:
     return result.document.email
 
 
-def _place(mail: StoredMail | Document) -> _Place:
-    return mail.product, mail.component
-
-
 def _without(result: ReadResult, left_out: set[int]) -> ReadResult:
     """The mail without the passages at these places."""
-    if not left_out:
-        return result
     chosen = [place for place in range(len(result.chunks)) if place not in left_out]
     return replace(
         result,
@@ -365,66 +355,7 @@ def _is_orphan(email: Email) -> bool:
     return email.is_answer and bool(email.topic) and not (email.references or email.in_reply_to)
 
 
-def _key(doc_id: int) -> str:
-    return f"\0{doc_id}"
-
-
-def _linked(key: str, email: Email, product: str) -> Linked:
+def _linked(path: str, email: Email, product: str) -> Linked:
     given = f"{product}/{email.topic}" if email.topic else email.fingerprint
     parents = parents_of(email.message_id, email.references, email.in_reply_to)
-    return Linked(key, email.message_id, parents, email.topic, email.is_answer, email.date, product, given)
-
-
-logger = logging.getLogger(__name__)
-
-_CHOSEN = frozenset({"ignored", "excluded", "hidden", "extension"})  # left out because somebody said so
-_NAMED = 20  # files of one look that have a line of their own
-
-
-def log_left_out(before: Mapping[str, Failure], now: Mapping[str, Failure]) -> None:
-    """A warning for each file that isn't indexed any more, or never was, though no setting leaves it out."""
-    fresh = [
-        failure
-        for path, failure in now.items()
-        if failure.reason not in _CHOSEN and (path not in before or before[path].reason != failure.reason)
-    ]
-    for failure in fresh[:_NAMED]:
-        logger.warning("%s isn't indexed: %s (%s)", failure.file_path, failure.reason, failure.detail)
-    if (further := len(fresh) - _NAMED) > 0:
-        logger.warning("%d further files aren't indexed: `librarian status` counts them by reason.", further)
-
-
-def log_report(report: IndexReport) -> None:
-    """One line for a look at the folder; where nothing changed, only for who wants to know everything."""
-    changed = report.added or report.changed or report.removed or report.moved
-    logger.log(
-        logging.INFO if changed else logging.DEBUG,
-        "Indexed in %.1f s: %d added, %d changed, %d removed, %d moved, %d unchanged, %d unreadable, %d left out",
-        report.took_ms / 1000,
-        report.added,
-        report.changed,
-        report.removed,
-        report.moved,
-        report.unchanged,
-        len(report.failed),
-        len(report.skipped),
-    )
-
-
-class ErrorLog:
-    """Logs once what stops working, and what works again."""
-
-    def __init__(self) -> None:
-        self._logged: dict[str, str] = {}
-        self._lock = threading.Lock()
-
-    def log(self, errors: Mapping[str, str]) -> None:
-        """`errors`: what does not work now, by part."""
-        with self._lock:
-            now = dict(errors)
-            for part, error in now.items():
-                if self._logged.get(part) != error:
-                    logger.warning("%s: %s", part, error)
-            for part in self._logged.keys() - now.keys():
-                logger.info("%s: works again", part)
-            self._logged = now
+    return Linked(path, email.message_id, parents, email.topic, email.is_answer, email.date, product, given)

@@ -8,6 +8,8 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from itertools import takewhile
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -109,7 +111,7 @@ class Chosen:
                 hint='Write patterns as in a .gitignore file, such as "drafts", "/billing/archive/*" or "*.tmp.md".',
             )
         self._spec = GitIgnoreSpec.from_lines(lines)
-        self._ways = _ways(lines)
+        self._ways = [_way(line.rstrip()) for line in lines if line.strip() and not line.startswith(("!", "#"))]
 
     def match_file(self, relative: str) -> bool:
         """Whether a file, or a folder with a slash behind it, is chosen."""
@@ -117,35 +119,19 @@ class Chosen:
 
     def reaches(self, folder: str) -> bool:
         """Whether a file in or below a folder may be chosen."""
-        if self._ways is None or self._spec.match_file(f"{folder}/"):
-            return True
-        below, above = self._ways
-        depth = folder.count("/") + 1
-        return below.match_file(f"{folder}/") or (depth in above and above[depth].match_file(f"{folder}/"))
+        names = folder.split("/")
+        return any(all(map(fnmatchcase, names, way)) for way in self._ways)
 
 
-def _ways(lines: Sequence[str]) -> tuple[GitIgnoreSpec, dict[int, GitIgnoreSpec]] | None:
-    """The folders below which everything may be chosen, and those that lead to what is chosen, by their depth; None
-    where a pattern may match at any depth."""
-    below: list[str] = []
-    above: dict[int, list[str]] = {}
-    for line in lines:
-        pattern = line.rstrip()
-        if not pattern or pattern.startswith(("!", "#")):
-            continue
-        folders = pattern.strip("/").split("/")
-        anywhere = "/" not in pattern.rstrip("/") or folders[0] == "**"
-        if anywhere or "\\" in pattern or "[" in pattern:  # these may stand in the way of cutting it at its slashes
-            return None
-        for depth, name in enumerate(folders):
-            if name == "**":
-                below.append("/" + "/".join(folders[:depth]))
-                break
-            above.setdefault(depth + 1, []).append("/" + "/".join(folders[: depth + 1]))
-        else:
-            below.append("/" + "/".join(folders))
-    return GitIgnoreSpec.from_lines(below), {depth: GitIgnoreSpec.from_lines(way) for depth, way in above.items()}
+def _way(pattern: str) -> list[str]:
+    """The folders that lead to what is chosen, as globs; none where it may lie at any depth."""
+    if "/" not in pattern.rstrip("/") or "\\" in pattern or "[" in pattern:  # the last two: slashes may not part it
+        return []
+    return list(takewhile(lambda name: name != "**", filter(None, pattern.split("/"))))
 
+
+#: absolute path of a folder, its path below the root, the rules in it, the real paths, what is left of its entries
+_Level = tuple[str, str, IgnoreRules, tuple[str, ...], Iterator[str | Failure]]
 
 _LAYOUTS = ("product/component", "flat")
 _GENERAL = "general"
@@ -193,8 +179,6 @@ class FolderScanner:
         self._paths = Paths(self._root)
         self._followed: dict[str, str] = {}  # real path of a link's target → the link that it is followed through
 
-    # -- the whole library -------------------------------------------------------------------------------------------
-
     def scan(self) -> Iterator[SourceFile | Failure]:
         """Every file below the root, sorted by path; a folder that is left out is one `Failure`.
 
@@ -203,7 +187,21 @@ class FolderScanner:
         self._real_root = os.path.realpath(self._root)
         self.require_root()
         self._followed = {}
-        yield from self._folder(self._root, "", IgnoreRules(), (self._real_root,))
+        yield from self._walk(())
+
+    def below(self, path: str) -> Iterator[SourceFile | Failure]:
+        """What `scan` would say of one file or folder (absolute) and of all that lies below it."""
+        if way := self._parts_below_root(path):
+            yield from self._walk(way)
+
+    def look(self, path: str) -> SourceFile | Failure | None:
+        """What `scan` would say of one absolute path; None where there is no such file or it lies outside the root.
+
+        A folder gives None unless it is left out, and a path inside a folder that is left out gives that folder's
+        `Failure`.
+        """
+        way = self._parts_below_root(path)
+        return next(self._walk(way, enter=False), None) if way else None
 
     def require_root(self) -> None:
         """Raises `SourceError(reason="root")` where the root is gone or can't be listed."""
@@ -217,34 +215,47 @@ class FolderScanner:
                 reason="root",
             ) from error
 
-    def _folder(
-        self, path: str, relative: str, rules: IgnoreRules, chain: tuple[str, ...]
-    ) -> Iterator[SourceFile | Failure]:
-        """`chain` holds the real paths of the folders above and of this one, to recognise loops."""
+    def _walk(self, way: Sequence[str], *, enter: bool = True) -> Iterator[SourceFile | Failure]:
+        """Everything below the root, or only what lies where the names of `way` lead to; with `enter`, below that too.
+
+        With each folder goes the chain of the real paths of those above it and of itself, to recognise loops.
+        """
+
+        def opened(folder: str, name: str, rules: IgnoreRules, chain: tuple[str, ...]) -> _Level:
+            rules = rules.enter(folder, name)
+            depth = len(chain) - 1
+            entries = self._one(folder, name, way[depth]) if depth < len(way) else _children(chain, name)
+            return folder, name, rules, chain, entries
+
         # An explicit stack of iterators, so that a very deep tree meets no recursion limit.
-        stack = [(path, _children(chain, relative), relative, rules.enter(path, relative), chain)]
+        stack = [opened(self._root, "", IgnoreRules(), (os.path.realpath(self._root),))]
         while stack:
-            path, entries_left, parent, rules, chain = stack[-1]
-            entry = next(entries_left, None)
+            folder, parent, rules, chain, entries = stack[-1]
+            entry = next(entries, None)
             if entry is None:
                 stack.pop()
                 continue
             if isinstance(entry, Failure):
                 yield entry
                 continue
-            name = _join(parent, name_of(entry))
-            inside = os.path.join(path, entry)
-            outcome = self._entry(inside, name, rules, chain)
-            if not isinstance(outcome, str):
-                if outcome is not None:
-                    yield outcome
-                continue
-            try:
-                inner = _children((*chain, outcome), name)
-            except OSError as error:
-                yield Failure(name, "failed", "unreadable", f"folder can't be listed: {error.strerror or error}")
-                continue
-            stack.append((inside, inner, name, rules.enter(inside, name), (*chain, outcome)))
+            path, name = os.path.join(folder, entry), _join(parent, name_of(entry))
+            found = self._entry(path, name, rules, chain)
+            if isinstance(found, str):
+                if enter or len(chain) < len(way):
+                    try:
+                        stack.append(opened(path, name, rules, (*chain, found)))
+                    except OSError as error:
+                        detail = f"folder can't be listed: {error.strerror or error}"
+                        yield Failure(name, "failed", "unreadable", detail)
+            elif isinstance(found, Failure) or (found is not None and len(chain) >= len(way)):
+                yield found
+
+    def _one(self, folder: str, relative: str, entry: str) -> Iterator[str | Failure]:
+        """An entry of a folder, if it is there."""
+        if os.path.lexists(os.path.join(folder, entry)):
+            name = name_of(entry)
+            other = entry if entry == name else self._paths.entry(folder, name)
+            yield entry if entry == other else _same_name(relative, entry, other)
 
     def _entry(
         self, path: str, relative: str, rules: IgnoreRules, chain: tuple[str, ...]
@@ -334,48 +345,6 @@ class FolderScanner:
             return name_of(os.path.basename(self._root)) or _GENERAL, parts[0] if parts else _GENERAL
         return parts[0], parts[1] if len(parts) > 1 else _GENERAL
 
-    # -- one path ----------------------------------------------------------------------------------------------------
-
-    def look(self, path: str) -> SourceFile | Failure | None:
-        """What `scan` would say of one absolute path; None where there is no such file or it lies outside the root.
-
-        A folder gives None unless it is left out, and a path inside a folder that is left out gives that folder's
-        `Failure`.
-        """
-        found = self._reached(path)
-        return None if isinstance(found, tuple) else found
-
-    def below(self, path: str) -> Iterator[SourceFile | Failure]:
-        """What `scan` would say of one folder (absolute) and of all that lies below it."""
-        found = self._reached(path)
-        if isinstance(found, tuple):
-            try:
-                yield from self._folder(*found)
-            except OSError as error:
-                yield Failure(found[1], "failed", "unreadable", f"folder can't be listed: {error.strerror or error}")
-        elif found is not None:
-            yield found
-
-    def _reached(self, path: str) -> SourceFile | Failure | tuple[str, str, IgnoreRules, tuple[str, ...]] | None:
-        """What `look` returns, or of a folder that is walked into what `_folder` takes."""
-        current, relative, rules = self._root, "", IgnoreRules()
-        chain: tuple[str, ...] = (os.path.realpath(self._root),)
-        parts = self._parts_below_root(path)
-        for place, part in enumerate(parts):
-            folder, parent, name = current, relative, name_of(part)
-            rules = rules.enter(folder, parent)
-            current, relative = os.path.join(folder, part), _join(parent, name)
-            if not os.path.lexists(current):
-                return None
-            if part != name and (other := self._paths.entry(folder, name)) != part:
-                return _same_name(parent, part, other)
-            outcome = self._entry(current, relative, rules, chain)
-            if not isinstance(outcome, str):
-                last = place == len(parts) - 1
-                return outcome if last or isinstance(outcome, Failure) else None
-            chain = (*chain, outcome)
-        return (current, relative, rules, chain) if parts else None
-
     def _parts_below_root(self, path: str) -> list[str]:
         path = os.path.abspath(path)
         for root in (self._root, self._real_root):
@@ -409,7 +378,7 @@ def _same_name(parent: str, name: str, other: str) -> Failure:
 
 
 def _inside(path: str, chain: tuple[str, ...]) -> str:
-    """The real path of what lies at `path` and is no link; `chain` as in `_folder`."""
+    """The real path of what lies at `path` and is no link; `chain` as in `_walk`."""
     return os.path.join(chain[-1], os.path.basename(path))
 
 
@@ -418,7 +387,7 @@ def _below(root: str, real: str) -> str:
 
 
 def _children(chain: tuple[str, ...], parent: str) -> Iterator[str | Failure]:
-    """The entries of the last folder of `chain` (see `_folder`) in the order of the paths in them.
+    """The entries of the last folder of `chain` (see `_walk`) in the order of the paths in them.
 
     The folder is opened without following links: after its path was checked, a link may stand there. Raises `OSError`.
     """

@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final, Literal
 
+import psutil
 from watchfiles import Change, watch
 from watchfiles.main import FileChange
 
@@ -34,19 +35,12 @@ _TICK_S: Final = 0.25
 _ALLOWANCE: Final = "Raise fs.inotify.max_user_watches (with sysctl) and start again."
 
 
-def is_remote(root: str, mounts: str = "/proc/self/mountinfo") -> bool:
+def is_remote(root: str) -> bool:
     """Whether the root lies on a file system that other machines can change without this kernel's knowledge."""
-    try:
-        with open(mounts, encoding="utf-8", errors="surrogateescape") as table:
-            rows = [line.split() for line in table]
-    except OSError:
-        return False
-    best, kind = "", ""
-    path = os.path.realpath(root)
-    for row in rows:
-        point = row[4].encode("utf-8", "surrogateescape").decode("unicode_escape") if "\\" in row[4] else row[4]
-        if (path == point or path.startswith(point.rstrip("/") + "/")) and len(point) >= len(best):
-            best, kind = point, row[row.index("-") + 1]
+    path, best, kind = os.path.realpath(root), "", ""
+    for mount in psutil.disk_partitions(all=True):
+        if os.path.commonpath((path, mount.mountpoint)) == mount.mountpoint and len(mount.mountpoint) >= len(best):
+            best, kind = mount.mountpoint, mount.fstype
     return kind in REMOTE or (kind.startswith("fuse.") and kind not in {"fuse.fuse-overlayfs", "fuse.lxcfs"})
 
 
@@ -57,8 +51,7 @@ class FileWatcher:
     reported if changes may have been missed. Folders that are never indexed are not watched. Reading files never fires.
 
     A folder that is missing or replaced is tried again every `retry_s` seconds. Where the kernel reports nothing (a
-    network file system, or too many folders for its limits), the root is reported every `poll_s` seconds; `polling`
-    forces or forbids that.
+    network file system, or too many folders for its limits), the root is reported every `poll_s` seconds.
     """
 
     def __init__(
@@ -67,7 +60,6 @@ class FileWatcher:
         on_change: Callable[[frozenset[str]], None],
         *,
         debounce_ms: float = 1000,
-        polling: bool | None = None,
         poll_s: float = 30.0,
         retry_s: float = 1.0,
     ) -> None:
@@ -75,29 +67,15 @@ class FileWatcher:
         self._on_change = on_change
         self._quiet_s = debounce_ms / 1000
         self._tick_s = min(_TICK_S, max(0.01, self._quiet_s / 4))
-        self._polling = polling
         self._poll_s = poll_s
         self._retry_s = retry_s
         self._paths: set[str] = set()
         self._first = self._last = 0.0  # when the first and the last of them came
-        self._error = self._note = ""
-        self._how: Literal["events", "polling", "off"] = "off"
-        self._tried = threading.Event()
+        self.error = ""  #: why nothing is noticed now, in a sentence
+        self.note = ""  #: why the folder is polled although the kernel could report its changes, and what helps
+        self.how: Literal["events", "polling", "off"] = "off"  #: how changes are noticed now
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-
-    @property
-    def how(self) -> Literal["events", "polling", "off"]:
-        """How changes are noticed now."""
-        return self._how
-
-    def error(self) -> str:
-        """Why nothing is noticed now, in a sentence; empty if all is well."""
-        return self._error
-
-    def note(self) -> str:
-        """Why the folder is polled although the kernel could report its changes, and what helps; else empty."""
-        return self._note
 
     def start(self) -> None:
         """Begin to watch in a thread; if the root is missing, as soon as it exists."""
@@ -112,15 +90,7 @@ class FileWatcher:
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.join()
-        self._how = "off"
-
-    def __enter__(self) -> FileWatcher:
-        self.start()
-        self._tried.wait()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
+        self.how = "off"
 
     # -- in the thread ---------------------------------------------------------------------------------------------
 
@@ -132,9 +102,8 @@ class FileWatcher:
             except (OSError, RuntimeError) as error:  # the second: watchfiles cannot decode the name of a file
                 missing = isinstance(error, FileNotFoundError) and os.path.isdir(self._root)  # a folder just deleted
                 if isinstance(error, OSError) and not missing:
-                    self._error = f"{self._root} can't be watched: {error.strerror or error}."
-                    self._how = "off"
-                self._tried.set()
+                    self.error = f"{self._root} can't be watched: {error.strerror or error}."
+                    self.how = "off"
                 self._report()
                 self._stopping.wait(self._retry_s)
             again = True
@@ -145,10 +114,9 @@ class FileWatcher:
         folders = set(filter(_is_utf8, _folders_below(self._root)))
         events = self._events(folders)
         first = next(events, set())
-        if again or self._how == "polling":
+        if again or self.how == "polling":
             self._add({self._root})  # for what happened while nothing was watched
-        self._error = ""
-        self._tried.set()
+        self.error = ""
         for changes in chain([first], events):
             renew = self._sort(changes, folders) if changes else False
             self._report()
@@ -162,7 +130,7 @@ class FileWatcher:
     def _events(self, folders: set[str]) -> Iterator[set[FileChange]]:
         """Changes of the entries of these folders, every tick; the first set comes once they are watched."""
         tick = max(1, int(self._tick_s * 1000))
-        if self._polling is not True and (self._polling is False or not is_remote(self._root)):
+        if not is_remote(self._root):
             try:
                 events = watch(
                     *folders, watch_filter=None, recursive=False, stop_event=self._stopping, yield_on_timeout=True,
@@ -170,19 +138,19 @@ class FileWatcher:
                 )  # fmt: skip
                 first = next(events, set())
             except (OSError, RuntimeError) as error:
-                if self._polling is False or isinstance(error, FileNotFoundError):
+                if isinstance(error, FileNotFoundError):
                     raise
                 reason = str(getattr(error, "strerror", "") or error).partition(" about ")[0].rstrip(".")
                 note = f"The whole folder is looked at every {self._poll_s:g} s: {reason}."
-                if not self._note:
+                if not self.note:
                     logger.warning("%s: %s", self._root, note)
-                self._note = f"{note} {_ALLOWANCE}"
+                self.note = f"{note} {_ALLOWANCE}"
             else:
-                self._note, self._how = "", "events"
+                self.note, self.how = "", "events"
                 yield first
                 yield from events
                 return
-        self._how, polled = "polling", time.monotonic()
+        self.how, polled = "polling", time.monotonic()
         while not self._stopping.wait(self._tick_s):
             if time.monotonic() - polled >= self._poll_s:
                 polled = time.monotonic()

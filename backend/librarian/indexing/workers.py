@@ -52,10 +52,10 @@ class WorkerPool(Generic[T, R]):
         factory: makes the callable, once in each process. Importable from the top level of a module, or a
             `functools.partial` of such, because processes are spawned. If it raises, `map` raises the same error. If
             the callable has a method `close`, it is called before the process ends.
-        processes: 0 runs everything in the calling process, without limits.
         timeout_s: CPU time that a task may use on each of `cores`, as a number or by item; see `_by_the_clock`.
         memory_mb: what a process may allocate beyond what it needed to get ready (Linux only).
-        prefetch: items that are taken ahead for each process; more while the sum of their `cost` is less than `room`.
+        prefetch: items that are taken ahead for each process; more while the sum of their `cost` is less than
+            `max_ahead`.
     """
 
     def __init__(
@@ -72,19 +72,15 @@ class WorkerPool(Generic[T, R]):
         max_ahead: int = 0,
         start_timeout_s: float = 120.0,
     ) -> None:
-        self._factory = factory
         self._processes = processes
         self.timeout_s: Callable[[T], float] = timeout_s if callable(timeout_s) else lambda _: timeout_s
         self._cores = cores
         self._ready = (factory, memory_mb, nice, start_timeout_s)
-        self._window = max(1, processes * prefetch)
+        self._window = processes * prefetch
         self._cost, self._max_ahead = cost, max_ahead
-        self._inline: Callable[[T], R] | None = None
-        self._busy = threading.Lock()
         self._pool: ProcessPool | None = None
         self._started_processes = 0
         self._done: SimpleQueue[Future[bytes] | None] = SimpleQueue()
-        self._closed = False
 
     def map(
         self, items: Iterable[T], timeout_s: Callable[[T], float] | None = None
@@ -92,47 +88,10 @@ class WorkerPool(Generic[T, R]):
         """Each item with its result or the error it ended in, in order of completion.
 
         `timeout_s` replaces the pool's own limits. Errors besides those of the callable: `TimeoutError`,
-        `MemoryError`, `WorkerDied`. Leaving the iterator early cancels the remaining tasks.
+        `MemoryError`, `WorkerDied`. Leaving the iterator early cancels the remaining tasks. One at a time.
         """
-        if self._closed:
-            raise RuntimeError("the worker pool is closed")
-        if not self._busy.acquire(blocking=False):
-            raise RuntimeError("the worker pool is already mapping")
-        try:
-            yield from self._map(items, timeout_s or self.timeout_s) if self._processes else self._map_inline(items)
-        finally:
-            self._busy.release()
-
-    def close(self) -> None:
-        """End all processes. Idempotent; a `map` under way in another thread ends with `PoolClosed`."""
-        self._closed = True
-        self._done.put(None)
-        self._stop()
-        end = getattr(self._inline, "close", None)
-        self._inline = None
-        if callable(end):
-            end()
-
-    def __enter__(self) -> WorkerPool[T, R]:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _map_inline(self, items: Iterable[T]) -> Iterator[tuple[T, R | BaseException]]:
-        if self._inline is None:
-            self._inline = self._factory()
-        for item in items:
-            if self._closed:
-                raise PoolClosed("the worker pool was closed")
-            outcome: R | BaseException
-            try:
-                outcome = self._inline(item)
-            except Exception as error:
-                outcome = error
-            yield item, outcome
-
-    def _map(self, items: Iterable[T], timeout_s: Callable[[T], float]) -> Iterator[tuple[T, R | BaseException]]:
+        limit_of = timeout_s or self.timeout_s
+        self._done = SimpleQueue()
         source = iter(items)
         first = list(islice(source, min(2, self._processes)))
         source = chain(first, source)
@@ -141,7 +100,7 @@ class WorkerPool(Generic[T, R]):
         ahead, broken = 0, False
 
         def submit(item: T) -> None:
-            limit = timeout_s(item)
+            limit = limit_of(item)
             future = self._started(processes).schedule(_run, (item, limit * self._cores), timeout=_by_the_clock(limit))
             tasks[future] = item
             future.add_done_callback(self._done.put)
@@ -149,16 +108,14 @@ class WorkerPool(Generic[T, R]):
         try:
             while True:
                 while len(tasks) < self._window or ahead < self._max_ahead:
-                    try:
-                        item = next(source)
-                    except StopIteration:
+                    if (following := next(source, None)) is None:
                         break
-                    submit(item)
-                    ahead += self._cost(item)
+                    submit(following)
+                    ahead += self._cost(following)
                 if not tasks:
                     return
                 future = self._done.get()
-                if future is None or self._closed:
+                if future is None:
                     raise PoolClosed("the worker pool was closed")
                 if future not in tasks:
                     continue  # of a pool that broke
@@ -173,10 +130,15 @@ class WorkerPool(Generic[T, R]):
                     continue
                 item, broken = tasks.pop(future), False
                 ahead -= self._cost(item)
-                yield item, self._outcome(future, timeout_s(item))
+                yield item, self._outcome(future, limit_of(item))
         finally:
             for future in tasks:
                 future.cancel()
+
+    def close(self) -> None:
+        """End all processes, until there is work again; a `map` under way in another thread ends with `PoolClosed`."""
+        self._done.put(None)
+        self._stop()
 
     def _outcome(self, future: Future[bytes], limit: float) -> R | BaseException:
         error = future.exception()
@@ -185,7 +147,9 @@ class WorkerPool(Generic[T, R]):
                 return MemoryError()
             if error.exitcode == -signal.SIGPROF:
                 return TimeoutError(f"not done within {limit:g} s of CPU time")
-            return WorkerDied(f"its process ended {_exit_reason(error.exitcode)}")
+            code = error.exitcode
+            reason = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with code {code}"
+            return WorkerDied(f"its process ended {reason}")
         if isinstance(error, TimeoutError):
             return TimeoutError(f"not done within {_by_the_clock(limit):g} s")
         if error is not None:
@@ -224,10 +188,6 @@ class WorkerPool(Generic[T, R]):
 def _by_the_clock(limit: float) -> float:
     """Seconds that a task may take if it waits for something, or if a busy machine keeps it from the CPU."""
     return 1.5 * limit + 10
-
-
-def _exit_reason(code: int) -> str:
-    return f"by signal {signal.Signals(-code).name}" if code < 0 else f"with code {code}"
 
 
 _starting = threading.Lock()

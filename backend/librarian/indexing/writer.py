@@ -9,11 +9,10 @@ it has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from ..models import OUTDATED, ReadResult, SourceFile
+from ..models import OUTDATED, ReadResult
 from ..storage.base import Catalog, CatalogReader, KeywordIndex
 from ..vector_stores.sync import VectorSync
 from .emails import EmailDeduplicator, Resolution
@@ -32,23 +31,25 @@ class Batch:
         return len(self.put) + len(self.removed)
 
 
+@dataclass(slots=True)
 class IndexWriter:
     """The one writer of text. Not thread-safe: its caller holds the lock."""
 
-    def __init__(
-        self, catalog: Catalog, lexical: KeywordIndex, vector_sync: VectorSync, fault: Callable[[str], None]
-    ) -> None:
-        self._catalog = catalog
-        self._lexical = lexical
-        self._vector_sync = vector_sync
-        self._fault = fault
-        self._mails = EmailDeduplicator(catalog)
+    catalog: Catalog
+    lexical: KeywordIndex
+    vector_sync: VectorSync
+    fault: Callable[[str], None]
+    _mails: EmailDeduplicator = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._mails = EmailDeduplicator(self.catalog)
 
     def write(self, batch: Batch) -> int:
         """Make a batch true; returns the new generation."""
-        put, removed = [one for one in batch.put if one.members is None], list(batch.removed)
+        put = [result for result in batch.put if result.members is None]
         archives = [result for result in batch.put if result.members is not None]
-        with self._catalog.read() as reader:
+        removed = list(batch.removed)
+        with self.catalog.read() as reader:
             for archive in archives:
                 self._open(reader, archive, put, removed, anew=archive.document.file_path in batch.anew)
             # archives that single documents are in place of
@@ -56,48 +57,42 @@ class IndexWriter:
             generation = reader.generation
         resolution = self._mails.resolve(put, removed)
         batch.outdated = resolution.outdated
-        with self._rollback_on_error(), self._catalog.transaction():
-            dropped = self._store(resolution, removed, archives)
-            self._lexical.commit(generation + 1)
-            self._fault("lexical commit")
-            generation = self._catalog.bump()
-        self._fault("bump")
-        self._vector_sync.delete(dropped)
+        try:
+            with self.catalog.transaction():
+                dropped = self._store(resolution, removed, archives)
+                self.lexical.commit(generation + 1)
+                self.fault("lexical commit")
+                generation = self.catalog.bump()
+        except BaseException:
+            self.lexical.rollback()  # the ids of what the catalog doesn't keep will be given again
+            raise
+        self.fault("bump")
+        self.vector_sync.delete(dropped)
         return generation
 
     def _store(self, resolution: Resolution, removed: Sequence[str], archives: Sequence[ReadResult]) -> list[int]:
         """Bring a change into the catalog and the keyword index, not yet committed; the chunk ids that are gone."""
-        if resolution.threads:
-            self._catalog.rethread(resolution.threads)
-        dropped_docs, dropped_chunks = self._catalog.remove(removed) if removed else ([], [])
-        stored = self._catalog.put(resolution.put) if resolution.put else []
+        self.catalog.rethread(resolution.threads)
+        dropped_docs, dropped_chunks = self.catalog.remove(removed) if removed else ([], [])
+        stored = self.catalog.put(resolution.put) if resolution.put else []
         for one in stored:
             dropped_docs += one.dropped_doc_ids
             dropped_chunks += one.dropped_chunk_ids
         for archive in archives:
-            self._catalog.put_archive(archive.document)
+            self.catalog.put_archive(archive.document)
         if resolution.withdrawn:
-            self._catalog.withdraw(resolution.withdrawn)
+            self.catalog.withdraw(resolution.withdrawn)
             dropped_chunks += resolution.withdrawn
-        if resolution.outdated:
-            self._catalog.outdate(sorted(resolution.outdated))
-        self._fault("catalog put")
-        self._lexical.delete(dropped_docs)
+        self.catalog.outdate(sorted(resolution.outdated))
+        self.fault("catalog put")
+        self.lexical.delete(dropped_docs)
         for one, result in zip(stored, resolution.put, strict=True):
-            self._lexical.put(
+            self.lexical.put(
                 (chunk_id, one.doc_id, result.document, entry)
                 for chunk_id, entry in zip(one.chunk_ids, result.entries, strict=True)
             )
-        self._lexical.delete_chunks(resolution.withdrawn)
+        self.lexical.delete_chunks(resolution.withdrawn)
         return dropped_chunks
-
-    @contextmanager
-    def _rollback_on_error(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            self._lexical.rollback()  # the ids of what the catalog doesn't keep will be given again
-            raise
 
     def _open(
         self, reader: CatalogReader, archive: ReadResult, put: list[ReadResult], removed: list[str], *, anew: bool
@@ -111,80 +106,50 @@ class IndexWriter:
             removed.append(own_path)
         removed += held.keys() - {result.document.file_path for result in members}
         for result in members:
-            document = result.document
-            stored = None
-            if not anew and held.get(document.file_path) == document.content_hash:
-                stored = reader.document_by_path(document.file_path, text=False)
+            path, stored = result.document.file_path, None
+            if not anew and held.get(path) == result.document.content_hash:
+                stored = reader.document_by_path(path, text=False)
             if stored is None or stored.document.size == OUTDATED:
                 put.append(result)
 
 
-def as_read(source: SourceFile, result: ReadResult) -> ReadResult:
-    """`result` with the size and time that the file was found with."""
-    document = result.document
-    if result.members is not None:
-        members = tuple(as_read(source, member) for member in result.members)
-        result = replace(result, members=members)
-    if (document.size, document.mtime_ns) == (source.size, source.mtime_ns):
-        return result
-    return replace(result, document=replace(document, size=source.size, mtime_ns=source.mtime_ns))
+def check_keyword_index(
+    catalog: Catalog, lexical: KeywordIndex, *, repair: bool = False
+) -> tuple[list[str], frozenset[str]]:
+    """How the keyword index differs from the catalog, in sentences, and the paths of the files to be read for it.
 
-
-@dataclass(frozen=True, slots=True)
-class KeywordHits:
-    """`missing` are file paths of documents that lack entries, `orphans` ids of documents that are to have none."""
-
-    missing: tuple[str, ...] = ()
-    orphans: tuple[int, ...] = ()
-    of_another_catalog: bool = False  #: made for another catalog: none of its ids can be trusted
-    damage: str = ""  #: why its files can't be read
-
-    def sentences(self) -> list[str]:
-        """What was found, for people."""
-        found = []
-        if self.damage:
-            found.append(f"{self.damage[:1].upper()}{self.damage[1:]}. It is made again.")
-        elif self.of_another_catalog:
-            found.append("The keyword index doesn't belong to this catalog and is made again.")
-        if self.orphans:
-            found.append(f"The keyword index holds {len(self.orphans):,} documents that are no more.")
-        if self.missing and not (self.of_another_catalog or self.damage):
-            found.append(f"The keyword index lacks {len(self.missing):,} documents or holds other passages of them.")
-        return found
-
-
-def examine_lexical(catalog: Catalog, lexical: KeywordIndex) -> KeywordHits:
-    """Compare; changes nothing."""
+    With `repair`, what it holds too much is deleted; what it lacks comes with those files.
+    """
     with catalog.read() as reader:
-        generation = reader.generation
-        chunk_counts = reader.passage_counts()
-    damage = lexical.damage
+        generation, chunk_counts = reader.generation, reader.passage_counts()
+    expected = {doc_id: count for doc_id, (_, count) in chunk_counts.items() if count}
     held: Mapping[int, int] = {}
-    if not damage:
-        try:
-            held = lexical.entry_counts()
-        except Exception:
-            if not lexical.damage:
-                raise
-            damage = lexical.damage
-    with_entries = {doc_id for doc_id, (_, chunks) in chunk_counts.items() if chunks}
-    orphans = held.keys() - with_entries
-    # A document with a wrong number of entries is read again like one without any: its old ones go then.
-    missing = {doc_id for doc_id in with_entries if held.get(doc_id, 0) != chunk_counts[doc_id][1]}
+    try:
+        held = {} if lexical.damage else lexical.entry_counts()
+    except Exception:
+        if not lexical.damage:
+            raise
+    damage = lexical.damage
     # A commit carries the generation that the catalog reaches right after it, so at most one ahead is a mere kill.
     of_another_catalog = lexical.generation > generation + 1
-    if of_another_catalog or damage:
-        missing = with_entries
-    paths = tuple(sorted({chunk_counts[doc_id][0] for doc_id in missing}))
-    return KeywordHits(paths, tuple(sorted(orphans)), of_another_catalog, damage)
-
-
-def repair_lexical(lexical: KeywordIndex, findings: KeywordHits, generation: int) -> None:
-    """Delete what is too much; what is missing is left to a refresh that reads those files."""
-    if findings.of_another_catalog or findings.damage:
-        lexical.clear()
-    elif findings.orphans:
-        lexical.delete(findings.orphans)
-    else:
-        return
-    lexical.commit(generation)
+    orphans = sorted(held.keys() - expected.keys())
+    # A document with a wrong number of entries is read again like one without any: its old ones go then.
+    missing = {doc_id for doc_id, count in expected.items() if held.get(doc_id) != count}
+    found = []
+    if damage:
+        found.append(f"{damage[:1].upper()}{damage[1:]}. It is made again.")
+    elif of_another_catalog:
+        found.append("The keyword index doesn't belong to this catalog and is made again.")
+    elif missing:
+        found.append(f"The keyword index lacks {len(missing):,} documents or holds other passages of them.")
+    if orphans:
+        found.append(f"The keyword index holds {len(orphans):,} documents that are no more.")
+    if damage or of_another_catalog:
+        missing = set(expected)
+    if repair and (damage or of_another_catalog or orphans):
+        if damage or of_another_catalog:
+            lexical.clear()
+        else:
+            lexical.delete(orphans)
+        lexical.commit(generation)
+    return found, frozenset(chunk_counts[doc_id][0] for doc_id in missing)

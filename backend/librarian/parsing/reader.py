@@ -167,7 +167,6 @@ class FileReader:
             kind="email",
             doc_type="documentation",
             last_modified="",
-            size=len(data),
             content_hash=hashlib.sha256(data).hexdigest(),
         )
         return ReadResult(label, (), (), (time.perf_counter() - begun) * 1000, members=tuple(found))
@@ -180,7 +179,6 @@ class FileReader:
         return replace(
             document,
             content_hash=content_hash,
-            size=len(data),
             language=language,
             tags=document.tags if self.extract_tags else (),
             doc_type=document.doc_type

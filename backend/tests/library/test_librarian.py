@@ -481,6 +481,19 @@ def test_a_library_is_ready_once_its_folder_was_read(tmp_path: Path) -> None:
         assert library.health().ready
 
 
+def test_a_library_whose_first_reading_was_cut_off_is_not_ready_before_its_folder_was_read(tmp_path: Path) -> None:
+    write_library(tmp_path / "docs")
+    overrides = {"docs.root_path": tmp_path / "docs", "index.path": tmp_path / "index", "embeddings.enabled": False}
+    settings = Settings.load(None, overrides=overrides, environ={})
+    with Librarian(build(settings)) as library:
+        library.refresh()
+        library._parts.catalog.set_meta("reader", "")  # as it is until the whole folder was read once
+    with Librarian(build(settings)) as library:
+        assert library.health().reasons == ["reading: the folder is being read for the first time."]
+        library.refresh()
+        assert library.health().ready
+
+
 def test_hosts_get_resources_completions_and_instructions(library: Librarian) -> None:
     rows, cursor = library.resources()
     assert cursor is None

@@ -16,15 +16,14 @@ from pathlib import Path
 
 import pytest
 
-from librarian.indexing.indexer import IndexerOptions
 from librarian.indexing.watcher import FileWatcher
 from librarian.models import Filters
 from librarian.text.analyzer import StandardAnalyzer
 from tests.reliability.running import until
-from tests.storage.library import Library
+from tests.storage.library import Library, Options, running, watching
 
 BURST = 1000
-OPTIONS = IndexerOptions(processes=0, embedding_processes=0, reconcile_s=3600)
+OPTIONS = Options(processes=0, embedding_processes=0, reconcile_s=3600)
 
 
 @pytest.fixture
@@ -37,7 +36,8 @@ def library(tmp_path: Path) -> Iterator[Library]:
 
 @pytest.fixture
 def watched(library: Library) -> Iterator[Library]:
-    with FileWatcher(library.root, library.indexer.changed, debounce_ms=30), library.indexer as indexer:
+    watcher = FileWatcher(library.root, library.indexer.changed, debounce_ms=30)
+    with watching(watcher), running(library.indexer) as indexer:
         indexer.start()
         assert indexer.wait_until_ready(60)
         yield library
@@ -131,7 +131,7 @@ def test_a_root_that_goes_and_comes_back_loses_nothing(watched: Library) -> None
 
 
 def test_what_a_lost_watcher_missed_is_found_by_looking_at_everything(library: Library) -> None:
-    with library.indexer as indexer:
+    with running(library.indexer) as indexer:
         indexer.start()
         assert indexer.wait_until_ready(60)
         library.write("ray/core/b.md", "# Second\n\nAn axolotl.\n")

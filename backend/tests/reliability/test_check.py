@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from librarian.indexing.scheduler import IndexScheduler, Listeners
 from tests.storage.library import Library
 
 
@@ -26,10 +25,6 @@ def library(tmp_path: Path) -> Iterator[Library]:
     made.complete()
     yield made
     made.close()
-
-
-def upkeep(library: Library) -> IndexScheduler:
-    return IndexScheduler(library.indexer, library.catalog, library.archive, None, listeners=Listeners())
 
 
 def secretly(library: Library) -> None:
@@ -107,17 +102,17 @@ def change(library: Library, statement: str) -> None:
     ],
 )
 def test_what_differs_is_said_and_repaired(library: Library, harm: Callable[[Library], None], sentence: str) -> None:
-    assert upkeep(library).check().ok
+    assert library.indexer.verify().ok
     calls = library.embedder.calls
     harm(library)
-    found = upkeep(library).check()
+    found = library.indexer.verify()
     assert not found.ok
     assert sentence in " ".join(found.problems)
-    repaired = upkeep(library).check(True)
+    repaired = library.indexer.verify(repair=True)
     assert repaired.ok, repaired.problems
     assert repaired.repaired
     library.indexer.embed()
-    again = upkeep(library).check()
+    again = library.indexer.verify()
     assert again.ok, again.problems
     library.assert_whole()
     assert library.embedder.calls <= calls + {secretly: 2, new_file: 2, lost_from_the_file: 3}.get(harm, 0)
@@ -125,13 +120,13 @@ def test_what_differs_is_said_and_repaired(library: Library, harm: Callable[[Lib
 
 def test_a_root_that_is_gone_is_said_and_its_documents_are_kept_by_a_repair(library: Library) -> None:
     library.root.rename(library.root.with_name("elsewhere"))
-    found, repaired = upkeep(library).check(), upkeep(library).check(True)
+    found, repaired = library.indexer.verify(), library.indexer.verify(repair=True)
     library.root.with_name("elsewhere").rename(library.root)
     assert not found.ok
     assert str(library.root) in " ".join(found.problems)
     assert (repaired.ok, repaired.repaired, repaired.documents) == (False, [], 12)
     assert "Its documents are kept until it is back." in " ".join(repaired.problems)
-    assert upkeep(library).check(True).ok
+    assert library.indexer.verify(repair=True).ok
 
 
 def test_a_repair_without_the_files_mends_the_rest_and_says_that_their_documents_are_kept(library: Library) -> None:
@@ -141,8 +136,8 @@ def test_a_repair_without_the_files_mends_the_rest_and_says_that_their_documents
     library.root.rename(library.root.with_name("elsewhere"))
     library.root.mkdir()
     lost_vectors(library)
-    assert "30 of 30 files are missing" in " ".join(upkeep(library).check().problems)
-    repaired = upkeep(library).check(True)
+    assert "30 of 30 files are missing" in " ".join(library.indexer.verify().problems)
+    repaired = library.indexer.verify(repair=True)
     assert not repaired.ok
     assert [word for word in repaired.repaired if "file" in word] == []
     assert "Refilled 3 vectors" in " ".join(repaired.repaired)

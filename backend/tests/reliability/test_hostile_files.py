@@ -20,16 +20,15 @@ from hypothesis import strategies as st
 
 from librarian.errors import SourceError
 from librarian.indexing import refresh
-from librarian.indexing.indexer import IndexerOptions
 from librarian.indexing.scanner import FolderScanner
 from librarian.models import SourceFile
 from librarian.parsing.chunking import StructureChunker
 from librarian.parsing.reader import PARSERS, FileReader
 from librarian.text.analyzer import StandardAnalyzer
 from tests.reliability.hostile import FAMILIES, Slow, by_chance, by_hand, hostile_files
-from tests.storage.library import Library, wait_for
+from tests.storage.library import Library, Options, wait_for
 
-LIMITED = IndexerOptions(processes=2, file_timeout_s=8.0, file_memory_mb=1024, embedding_processes=0, nice=0)
+LIMITED = Options(processes=2, file_timeout_s=8.0, file_memory_mb=1024, embedding_processes=0, nice=0)
 EXAMPLES = 25
 HOSTILE_BYTES = 10_000
 SCALE = 0.1  #: of the classics' full size, which `benchmarks/fuzz.py` uses

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,10 @@ import numpy as np
 
 from librarian.embeddings.base import Embedder
 from librarian.errors import SourceError
-from librarian.indexing.indexer import Indexer, IndexerOptions
+from librarian.indexing.indexer import Indexer, IndexerOptions, Listeners
 from librarian.indexing.scanner import FolderScanner
+from librarian.indexing.watcher import FileWatcher
+from librarian.indexing.workers import PoolClosed, WorkerPool
 from librarian.models import Filters, IndexReport, ReadResult, SourceFile
 from librarian.parsing.base import Reader
 from librarian.parsing.chunking import StructureChunker
@@ -28,7 +32,42 @@ from librarian.vector_stores.base import VectorStore
 from librarian.vector_stores.exact import ExactStore
 from tests.embeddings.fakes import FakeEmbedder
 
-INLINE = IndexerOptions(processes=0, embedding_processes=0)
+
+class InlinePool:
+    """Does the work of a `WorkerPool` in this process, without limits."""
+
+    def __init__(self, factory: Callable[[], Callable[[Any], Any]], timeout_s: Any) -> None:
+        self._factory = factory
+        self._work: Callable[[Any], Any] | None = None
+        self._closed = False
+        self.timeout_s = timeout_s
+
+    def map(self, items: Iterable[Any], timeout_s: object = None) -> Iterator[tuple[Any, Any]]:
+        self._closed = False
+        self._work = self._work or self._factory()
+        for item in items:
+            if self._closed:
+                raise PoolClosed("the worker pool was closed")
+            try:
+                outcome = self._work(item)
+            except Exception as error:
+                outcome = error
+            yield item, outcome
+
+    def close(self) -> None:
+        self._closed = True
+        if callable(close := getattr(self._work, "close", None)):
+            close()
+        self._work = None
+
+
+def make_pool(factory: Callable[[], Callable[[Any], Any]], processes: int, **given: Any) -> Any:
+    """A pool of so many processes; of none where that is 0."""
+    return WorkerPool(factory, processes, **given) if processes else InlinePool(factory, given["timeout_s"])
+
+
+Options = functools.partial(IndexerOptions, pool=make_pool)
+INLINE = Options(processes=0, embedding_processes=0)
 PATIENCE_S = 240.0  #: matters only where something is wrong
 
 
@@ -38,6 +77,26 @@ def wait_for(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it never came true"
         threading.Event().wait(0.01)
+
+
+@contextmanager
+def running(indexer: Indexer) -> Iterator[Indexer]:
+    """Stops it at the end."""
+    try:
+        yield indexer
+    finally:
+        indexer.stop()
+
+
+@contextmanager
+def watching(watcher: FileWatcher) -> Iterator[FileWatcher]:
+    """Starts it, and waits until it watches or says why it can't."""
+    watcher.start()
+    try:
+        wait_for(lambda: watcher.how != "off" or bool(watcher.error))
+        yield watcher
+    finally:
+        watcher.stop()
 
 
 class Killed(BaseException):
@@ -68,6 +127,8 @@ class Library:
         self.catalog = SqliteCatalog.sound(self.index / "catalog.sqlite")
         self.lexical = TantivyIndex.sound(self.index / "words", identity=self.catalog.identity)
         self.archive = SqliteEmbeddingCache(self.index / "vectors.sqlite")
+        listeners = Listeners()
+        listeners.add(self.generations.append)
         self.indexer = Indexer(
             self.root,
             FolderScanner(self.root, known_extensions=READABLE),
@@ -79,7 +140,7 @@ class Library:
             embedder=self.make,
             model_key=self.model_key,
             options=self.options,
-            on_generation=self.generations.append,
+            listeners=listeners,
             fault=self._fault,
             clock=lambda: self.now,
         )

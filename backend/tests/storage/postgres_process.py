@@ -13,9 +13,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from librarian.indexing.indexer import Indexer, IndexerOptions
+from librarian.indexing.indexer import Indexer, Listeners
 from librarian.indexing.scanner import FolderScanner
-from librarian.indexing.scheduler import IndexScheduler, Listeners
 from librarian.models import Filters, Vectors
 from librarian.parsing.chunking import StructureChunker
 from librarian.parsing.reader import PARSERS, FileReader
@@ -27,6 +26,7 @@ from librarian.storage.postgres.leader import LeaderLock
 from librarian.text.analyzer import StandardAnalyzer
 from librarian.vector_stores.pgvector import PgVectorStore
 from tests.embeddings.fakes import FakeEmbedder
+from tests.storage.library import Options
 
 
 class HeldEmbedder(FakeEmbedder):
@@ -71,11 +71,9 @@ class Shared:
             stores_for=lambda model: [self.store(model)],
             embedder=lambda: self.embedder,
             model_key="fake",
-            options=IndexerOptions(processes=0, embedding_processes=0, reconcile_s=3600),
-            on_generation=self.leader.announce,
-        )
-        self.upkeep = IndexScheduler(
-            self.indexer, self.catalog, self.archive, None, listeners=self.listeners, leader=self.leader
+            options=Options(processes=0, embedding_processes=0, reconcile_s=3600),
+            listeners=self.listeners,
+            leader=self.leader,
         )
 
     def store(self, model: str) -> PgVectorStore:
@@ -92,7 +90,7 @@ class Shared:
         return sorted(stored.document.file_path for stored in documents.values())
 
     def close(self) -> None:
-        self.upkeep.close()
+        self.indexer.stop()
         for part in (*self.made.values(), self.lexical, self.archive, self.catalog):
             part.close()
         self.database.close()
@@ -110,11 +108,11 @@ def main(url: str, schema: str, root: str) -> None:
             elif what == "find":
                 say("found", words=path, paths=shared.find(path))
             else:
-                shared.upkeep.notice([path])
+                shared.indexer.changed([path])
 
     threading.Thread(target=obey, daemon=True).start()
     shared.listeners.add(lambda generation: say("generation", number=generation))
-    shared.upkeep.start()
+    shared.indexer.start()
     say("ready")
     leading = False
     while True:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from librarian.indexing.emails import ErrorLog
+from librarian.indexing.log import ErrorLog
 from tests.storage.library import Library, wait_for
 
 LOGGER = "librarian.indexing"
@@ -72,12 +72,15 @@ def test_what_settings_and_ignore_files_leave_out_is_no_warning(
 
 def test_what_does_not_work_is_told_once_and_so_is_that_it_works_again(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, LOGGER)
-    log = ErrorLog()
-    for problems in ({}, {"root": "It is gone."}, {"root": "It is gone."}):
-        log.log(problems)
+    errors = ErrorLog()
+    errors.note("root", "It is gone.")
+    errors.note("root", "It is gone.")
     assert lines(caplog, logging.WARNING) == ["root: It is gone."]
-    log.log({"embeddings": "No hub."})
+    assert errors == {"root": "It is gone."}
+    errors.note("embeddings", "No hub.")
+    errors.note("root", "")
     assert [record.getMessage() for record in caplog.records] == ["embeddings: No hub.", "root: works again"]
+    assert errors == {"embeddings": "No hub."}
 
 
 def test_a_root_that_is_gone_is_said_by_the_log(library: Library, caplog: pytest.LogCaptureFixture) -> None:

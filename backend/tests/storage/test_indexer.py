@@ -89,7 +89,7 @@ def test_until_a_batch_is_written_searches_find_what_was_there(
     library.write("ray/core/actors.md", "# Actors\n\nAn actor is a stateful worker that keeps lemurs.\n")
     monkeypatch.setattr(
         library.indexer._writer,
-        "_fault",
+        "fault",
         lambda step: seen.append((step, library.find("porcupines"), library.find("lemurs"))),
     )
     library.indexer.refresh()
@@ -411,7 +411,7 @@ class TestVanished:
     def test_prune_drops_what_is_missing_at_once(self, many: Library) -> None:
         shutil.rmtree(many.root / "many")
         assert many.indexer.refresh([str(many.root / "many")]).removed == 0
-        assert many.indexer.prune().removed == 30
+        assert many.indexer.update(prune=True).removed == 30
         assert many.indexer.errors() == {}
         assert many.indexer.wait_until_ready(0)
         many.assert_whole()
@@ -419,9 +419,9 @@ class TestVanished:
     def test_a_root_that_is_gone_is_kept_however_long_and_nothing_drops_it(self, many: Library) -> None:
         away = many.root.with_name("away")
         many.root.rename(away)
-        for look in (many.indexer.refresh, many.indexer.prune, many.indexer.rebuild):
+        for given in ({}, {"prune": True}, {"rebuild": True}):
             many.now += 24 * 3600 + 1
-            report = look()
+            report = many.indexer.update(**given)
             assert report.removed == 0
             assert report.notes == (many.indexer.errors()["root"],)
             assert "Its documents are kept until it is back." in str(many.indexer.errors())
@@ -601,7 +601,7 @@ class TestFingerprints:
     def test_rebuild_reads_everything_and_embeds_nothing(self, library: Library) -> None:
         library.complete()
         calls = library.embedder.calls
-        report = library.indexer.rebuild()
+        report = library.indexer.update(rebuild=True)
         assert report.changed == 3
         library.indexer.embed()
         assert library.embedder.calls == calls

@@ -15,21 +15,17 @@ import math
 import multiprocessing
 import shutil
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import librarian.indexing.indexer as indexer_module
-import librarian.indexing.watcher as watcher_module
 from librarian.errors import Unavailable
-from librarian.indexing.indexer import IndexerOptions
-from librarian.indexing.scheduler import IndexScheduler, Listeners
 from librarian.indexing.watcher import FileWatcher
 from tests.embeddings.fakes import FakeEmbedder
-from tests.storage.library import PATIENCE_S, Library, Refusing, Trap, wait_for
+from tests.storage.library import PATIENCE_S, Library, Options, Refusing, Trap, running, wait_for, watching
 
 
 @pytest.fixture
@@ -45,7 +41,8 @@ def library(tmp_path: Path) -> Iterator[Library]:
 
 
 def test_it_indexes_embeds_and_follows_the_watcher(library: Library) -> None:
-    with FileWatcher(library.root, library.indexer.changed, debounce_ms=20), library.indexer as indexer:
+    watcher = FileWatcher(library.root, library.indexer.changed, debounce_ms=20)
+    with watching(watcher), running(library.indexer) as indexer:
         indexer.start()
         indexer.start()
         assert indexer.wait_until_ready(PATIENCE_S)
@@ -68,7 +65,7 @@ def test_it_indexes_embeds_and_follows_the_watcher(library: Library) -> None:
 
 def test_it_is_at_work_from_its_start_until_it_has_looked(library: Library) -> None:
     library.complete()
-    with library.reopen() as indexer:
+    with running(library.reopen()) as indexer:
         assert indexer.progress().phase == "idle"
         with indexer._refreshing:  # the first look has to wait
             indexer.start()
@@ -80,7 +77,7 @@ def test_it_is_at_work_from_its_start_until_it_has_looked(library: Library) -> N
 def test_files_that_moved_are_not_missing_for_long(library: Library) -> None:
     for number in range(4, 30):
         library.write(f"ray/core/{number}.md", f"# Number {number}\n\nA passage about animal{number}.\n")
-    with library.indexer as indexer:
+    with running(library.indexer) as indexer:
         indexer.start()
         assert indexer.wait_until_ready(PATIENCE_S)
         (library.root / "ray").rename(library.root / "sun")
@@ -97,13 +94,13 @@ def test_files_that_are_back_are_not_missing_until_the_next_look(
     monkeypatch.setattr(indexer_module, "_ROOT_RETRY_S", 1e6)
     for number in range(4, 30):
         library.write(f"ray/core/{number}.md", f"# Number {number}\n\nA passage about animal{number}.\n")
-    with library.indexer as indexer:
+    with running(library.indexer) as indexer:
         indexer.start()
         assert indexer.wait_until_ready(PATIENCE_S)
         away = library.root.with_name("away")
         (library.root / "ray").rename(away)
         indexer.changed(frozenset({str(library.root / "ray")}))
-        wait_for(lambda: "kept" in str(indexer.errors()) and indexer._scan_at > time.monotonic() + PATIENCE_S)
+        wait_for(lambda: "kept" in str(indexer.errors()) and indexer.wait_until_ready(0))
         away.rename(library.root / "ray")
         indexer.changed(frozenset({str(library.root / "ray")}))
         wait_for(lambda: not indexer.errors())
@@ -112,7 +109,7 @@ def test_files_that_are_back_are_not_missing_until_the_next_look(
 
 
 def test_children_read_and_embed(library: Library) -> None:
-    library.options = IndexerOptions(processes=2, embedding_processes=1, file_timeout_s=2)
+    library.options = Options(processes=2, embedding_processes=1, file_timeout_s=2)
     library.make = FakeEmbedder
     library.reader = Trap(library.reader)
     for number in range(100):
@@ -133,7 +130,7 @@ def test_children_read_and_embed(library: Library) -> None:
 
 
 def test_children_without_work_end_and_come_back(library: Library) -> None:
-    library.options = IndexerOptions(processes=1, embedding_processes=1, idle_s=0.05)
+    library.options = Options(processes=1, embedding_processes=1, idle_s=0.05)
     library.make = FakeEmbedder
     indexer = library.reopen()
     indexer.start()
@@ -145,7 +142,7 @@ def test_children_without_work_end_and_come_back(library: Library) -> None:
 
 
 def test_everything_is_looked_at_from_time_to_time(library: Library) -> None:
-    library.options = IndexerOptions(processes=0, embedding_processes=0, reconcile_s=0.05, idle_s=0.05)
+    library.options = Options(processes=0, embedding_processes=0, reconcile_s=0.05, idle_s=0.05)
     indexer = library.reopen()
     indexer.start()
     assert indexer.wait_until_ready(PATIENCE_S)
@@ -164,7 +161,7 @@ def test_a_look_that_is_asked_for_during_another_one_comes_after_it(library: Lib
         indexer.scan_soon()
 
     reader.on_read = meanwhile
-    with indexer:
+    with running(indexer):
         indexer.start()
         wait_for(lambda: library.find("axolotls") == {"aaa/core/late.md"})
 
@@ -187,14 +184,14 @@ def test_a_model_that_fails_is_said_and_tried_again(library: Library) -> None:
 
 def fill_the_disk(library: Library) -> None:
     """The fault point is from now on an error instead of the process's end."""
-    broken = library.indexer._writer._fault
+    broken = library.indexer._writer.fault
 
     def fail(step: str) -> None:
         if step == library.fault_at:
             raise OSError("disk full")
         broken(step)
 
-    library.indexer._writer._fault = fail
+    library.indexer._writer.fault = fail
 
 
 def test_an_unexpected_error_is_said_and_the_next_look_repairs(library: Library) -> None:
@@ -214,7 +211,7 @@ def test_an_unexpected_error_is_said_and_the_next_look_repairs(library: Library)
 def test_once_text_can_be_written_again_embedding_is_tried_at_once_too(library: Library) -> None:
     library.embedder.fail = Unavailable("The disk is full.", hint="Make room.")
     fill_the_disk(library)
-    with library.indexer as indexer:
+    with running(library.indexer) as indexer:
         indexer.start()
         assert indexer.wait_until_ready(PATIENCE_S)
         library.fault_at = "lexical commit"
@@ -229,7 +226,7 @@ def test_once_text_can_be_written_again_embedding_is_tried_at_once_too(library: 
 
 def test_what_could_not_be_written_is_made_up_for_by_itself(library: Library) -> None:
     fill_the_disk(library)
-    with library.indexer as indexer:
+    with running(library.indexer) as indexer:
         indexer.start()
         assert indexer.wait_until_ready(PATIENCE_S)
         library.fault_at = "lexical commit"
@@ -251,48 +248,18 @@ def test_what_fails_again_and_again_is_tried_ever_more_seldom(library: Library) 
 
 
 def test_a_look_that_was_asked_for_and_failed_is_made_up_for_by_itself(library: Library) -> None:
-    upkeep = IndexScheduler(library.indexer, library.catalog, library.archive, None, listeners=Listeners())
     fill_the_disk(library)
-    upkeep.start()
-    try:
-        assert upkeep.wait_until_idle(PATIENCE_S)
+    with running(library.indexer) as indexer:
+        indexer.start()
+        assert indexer.wait_until_ready(PATIENCE_S)
         library.fault_at = "lexical commit"
-        path = library.write("ray/core/0.md", "# Zero\n\nabout ocelots\n")
+        library.write("ray/core/0.md", "# Zero\n\nabout ocelots\n")
         with pytest.raises(OSError, match="disk full"):
-            upkeep.refresh([str(path)])
+            indexer.update()
         library.fault_at = ""
         wait_for(lambda: library.find("ocelots") == {"ray/core/0.md"})
-        assert upkeep.wait_until_idle(PATIENCE_S)
-    finally:
-        upkeep.close()
+        assert indexer.wait_until_ready(PATIENCE_S)
     library.assert_whole()
-
-
-def test_a_folder_that_cannot_be_watched_is_said_for_as_long_as_that_is_so(
-    library: Library, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def unwatched(*_: object, **__: object) -> None:
-        raise OSError(28, "no space left for watches")
-
-    def watching(on_change: Callable[[frozenset[str]], None]) -> FileWatcher:
-        return FileWatcher(library.root, on_change, debounce_ms=10, polling=False, retry_s=0.05)
-
-    upkeep = IndexScheduler(library.indexer, library.catalog, library.archive, watching, listeners=Listeners())
-    with monkeypatch.context() as patched:
-        patched.setattr(watcher_module, "watch", unwatched)
-        upkeep.start()
-        try:
-            wait_for(lambda: not upkeep.watching)
-            upkeep.notice([str(library.root)])  # what is found otherwise makes the watcher no better
-            assert upkeep.wait_until_idle(PATIENCE_S)
-            assert upkeep.errors() == [
-                f"watcher: {library.root} can't be watched: no space left for watches."
-                " Changes are found by the periodic look at the folder."
-            ]
-            patched.undo()
-            wait_for(lambda: upkeep.watching and upkeep.errors() == [])
-        finally:
-            upkeep.close()
 
 
 def test_news_go_before_embedding(library: Library) -> None:
@@ -320,7 +287,7 @@ def test_news_go_before_embedding(library: Library) -> None:
 def test_stopped_in_the_middle_it_goes_on_at_the_next_start(library: Library, processes: int) -> None:
     for number in range(300):
         library.write(f"ray/many/{number}.md", f"# Number {number}\n\nA passage about animal{number}.\n")
-    library.options = IndexerOptions(processes=processes, embedding_processes=processes)
+    library.options = Options(processes=processes, embedding_processes=processes)
     library.make = functools.partial(FakeEmbedder)
     indexer = library.reopen()
     indexer.start()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from librarian.indexing.watcher import FileWatcher
-from tests.storage.library import PATIENCE_S, Library, wait_for
+from tests.storage.library import PATIENCE_S, Library, running, wait_for, watching
 
 
 @pytest.fixture
@@ -27,7 +27,8 @@ def library(tmp_path: Path) -> Iterator[Library]:
 @pytest.fixture
 def followed(library: Library) -> Iterator[Library]:
     """The library, with news of its folder alone: it looks at everything once."""
-    with FileWatcher(library.root, library.indexer.changed, debounce_ms=20), library.indexer as indexer:
+    watcher = FileWatcher(library.root, library.indexer.changed, debounce_ms=20)
+    with watching(watcher), running(library.indexer) as indexer:
         indexer.start()
         assert indexer.wait_until_ready(PATIENCE_S)
         yield library

@@ -23,7 +23,7 @@ from librarian.files.paths import Paths, name_of
 from librarian.indexing.scanner import FolderScanner
 from librarian.indexing.watcher import FileWatcher
 from librarian.models import Failure, SourceFile
-from tests.storage.library import PATIENCE_S, Library, wait_for
+from tests.storage.library import PATIENCE_S, Library, running, wait_for, watching
 
 COMPOSED = "Résumé.md"
 DECOMPOSED = unicodedata.normalize("NFD", COMPOSED)
@@ -138,7 +138,8 @@ def test_such_files_are_added_changed_and_dropped_like_all_others(library: Libra
 
 
 def test_events_of_such_files_are_followed(library: Library) -> None:
-    with FileWatcher(library.root, library.indexer.changed, debounce_ms=20), library.indexer as indexer:
+    watcher = FileWatcher(library.root, library.indexer.changed, debounce_ms=20)
+    with watching(watcher), running(library.indexer) as indexer:
         indexer.start()
         assert indexer.wait_until_ready(PATIENCE_S)
         folder = unicodedata.normalize("NFD", "Übersicht")

@@ -186,19 +186,19 @@ def test_a_leader_that_cannot_begin_releases_the_lock_and_requests_it_again(
     root = tmp_path / "docs"
     write(root, "ray/api/a.md", "alpha")
     shared = Shared(postgres.url(), postgres.schema_of(tmp_path), root)
-    begin, tries = shared.indexer.start, list[bool]()
+    begin, tries = shared.indexer._begin, list[bool]()
 
-    def sometimes(**given: Any) -> None:
+    def sometimes() -> None:
         tries.append(shared.leader.leading)
         if len(tries) == 1:
             raise Unavailable("The database doesn't answer.", hint="Wait.")
-        begin(**given)
+        begin()
 
-    monkeypatch.setattr(shared.indexer, "start", sometimes)
+    monkeypatch.setattr(shared.indexer, "_begin", sometimes)
     try:
-        shared.upkeep.start()
-        until(lambda: len(tries) > 1 and not shared.upkeep.errors())
-        assert shared.upkeep.wait_until_idle(PATIENCE_S)
+        shared.indexer.start()
+        until(lambda: len(tries) > 1 and not shared.indexer.errors())
+        assert shared.indexer.wait_until_ready(PATIENCE_S)
         until(lambda: shared.catalog.columns().documents == 1)
     finally:
         shared.close()
@@ -210,27 +210,29 @@ def test_another_server_passes_requests_on_and_hears_of_the_outcome(tmp_path: Pa
     servers = [Shared(postgres.url(), postgres.schema_of(tmp_path), root) for _ in range(2)]
     try:
         one, other = servers
-        one.upkeep.start()
-        assert one.upkeep.wait_until_idle(30)
-        other.upkeep.start()
+        one.indexer.start()
+        assert one.indexer.wait_until_ready(30)
+        other.indexer.start()
         assert (one.leader.leading, other.leader.leading) == (True, False)
         heard = threading.Event()
-        forget = other.upkeep.on_generation(lambda _: heard.set())
+        forget = other.indexer.on_generation(lambda _: heard.set())
         write(root, "ray/api/b.md", "beta")
-        report = other.upkeep.refresh()
+        report = other.indexer.update()
         assert "asked to scan" in report.notes[0]
         assert heard.wait(30)
         until(lambda: other.catalog.columns().documents == 2)
         forget()
-        until(lambda: other.upkeep.check().ok)
-        for refused in (other.upkeep.rebuild, other.upkeep.prune, lambda: other.upkeep.check(repair=True)):
+        until(lambda: other.indexer.verify().ok)
+        for refused in ({"rebuild": True}, {"prune": True}):
             with pytest.raises(Unavailable, match="Another server"):
-                refused()
-        one.upkeep.close()
+                other.indexer.update(**refused)
+        with pytest.raises(Unavailable, match="Another server"):
+            other.indexer.verify(repair=True)
+        one.indexer.stop()
         until(lambda: other.leader.leading)
-        assert other.upkeep.wait_until_idle(30)
+        assert other.indexer.wait_until_ready(30)
         write(root, "ray/api/c.md", "gamma")
-        other.upkeep.refresh()
+        other.indexer.update()
         assert other.catalog.columns().documents == 3
     finally:
         for server in servers:
@@ -249,7 +251,7 @@ def test_the_health_of_a_library_whose_database_is_known_to_be_silent_waits_for_
         assert library.health().documents == 1
         try:
             own.stop()
-            until(lambda: any(reason.startswith("database: ") for reason in library._parts.indexing.errors()))
+            until(lambda: "database" in library._parts.indexing.errors())
             monkeypatch.setattr(Database, "read", lambda _: asked.append("in vain"))
             health = library.health()
             assert (health.status, asked) == ("degraded", [])
@@ -268,8 +270,8 @@ def test_a_restart_of_the_database_is_told_once_and_overcome(tmp_path: Path, cap
     own = postgres.own_server()
     query = StandardAnalyzer().query("alpha")
     try:
-        shared.upkeep.start()
-        assert shared.upkeep.wait_until_idle(30)
+        shared.indexer.start()
+        assert shared.indexer.wait_until_ready(30)
         selection = shared.catalog.columns().select(Filters())
         assert shared.lexical.search(query, selection, 5).ids
 
@@ -289,12 +291,12 @@ def test_a_restart_of_the_database_is_told_once_and_overcome(tmp_path: Path, cap
     finally:
         own.start()
     try:
-        until(lambda: shared.leader.leading and not shared.upkeep.errors())
+        until(lambda: shared.leader.leading and not shared.indexer.errors())
         assert sum("waiting for the database" in record.message for record in caplog.records) == 1
         assert not [record for record in caplog.records if record.name.startswith("psycopg")]
         assert shared.lexical.search(query, selection, 5).ids
         write(root, "ray/api/b.md", "beta")
-        shared.upkeep.refresh()
+        shared.indexer.update()
         assert shared.catalog.columns().documents == 2
     finally:
         shared.close()

@@ -18,12 +18,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from librarian.files.paths import left_out_folder
 from librarian.indexing import watcher as watcher_module
 from librarian.indexing.watcher import FileWatcher, is_remote
+from tests.storage.library import watching
 
 PATIENCE_S = 120.0  #: matters only where something is wrong
 
@@ -60,17 +63,16 @@ def told() -> Reported:
 def watcher(root: Path, told: Reported) -> Iterator[FileWatcher]:
     if sys.platform != "linux":
         pytest.skip("the kernel's own events are tested on Linux")
-    with FileWatcher(root, told.batches.put, debounce_ms=30, polling=False, retry_s=0.05) as made:
+    with watching(FileWatcher(root, told.batches.put, debounce_ms=30, retry_s=0.05)) as made:
         assert made.how == "events"
         yield made
 
 
-@pytest.mark.parametrize("polling", [True, None])
 def test_where_the_kernel_reports_nothing_the_root_is_told(
-    root: Path, told: Reported, polling: bool | None, monkeypatch: pytest.MonkeyPatch
+    root: Path, told: Reported, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watcher_module, "is_remote", lambda _: True)
-    with FileWatcher(root, told.batches.put, debounce_ms=10, polling=polling, poll_s=0.05) as watcher:
+    with watching(FileWatcher(root, told.batches.put, debounce_ms=10, poll_s=0.05)) as watcher:
         assert watcher.how == "polling"
         for _ in range(3):
             told.until(root)
@@ -126,10 +128,10 @@ def test_a_root_that_goes_is_said_and_watched_again_when_it_is_back(
     away = root.with_name("away")
     root.rename(away)
     told.until(root)
-    wait_for(lambda: watcher.error() == f"{root} can't be watched: No such file or directory.")
+    wait_for(lambda: watcher.error == f"{root} can't be watched: No such file or directory.")
     away.rename(root)
     told.until(root)
-    wait_for(lambda: not watcher.error() and watcher.how != "off")
+    wait_for(lambda: not watcher.error and watcher.how != "off")
     path = root / "ray" / "core" / "new.md"
     path.write_text("new")
     told.until(path)
@@ -144,7 +146,7 @@ def test_a_root_that_becomes_another_folder_is_watched_anew(linked: bool, tmp_pa
         current.symlink_to(tmp_path / "one")
     else:
         (tmp_path / "one").rename(current)
-    with FileWatcher(current / "docs", told.batches.put, debounce_ms=30, retry_s=0.05):
+    with watching(FileWatcher(current / "docs", told.batches.put, debounce_ms=30, retry_s=0.05)):
         if linked:
             (tmp_path / "next").symlink_to(tmp_path / "two")
             (tmp_path / "next").replace(current)
@@ -165,7 +167,7 @@ def test_a_folder_whose_path_is_too_long_costs_the_others_nothing(root: Path, to
         above, folder = folder, os.open("deep" * 25, os.O_RDONLY, dir_fd=folder)
         os.close(above)
     os.close(folder)
-    with FileWatcher(root, told.batches.put, debounce_ms=30) as watcher:
+    with watching(FileWatcher(root, told.batches.put, debounce_ms=30)) as watcher:
         assert watcher.how == "events"
         path = root / "ray" / "core" / "new.md"
         path.write_text("new")
@@ -175,7 +177,7 @@ def test_a_folder_whose_path_is_too_long_costs_the_others_nothing(root: Path, to
 def test_a_root_whose_permissions_change_is_looked_at(root: Path, told: Reported) -> None:
     if sys.platform != "linux":
         pytest.skip("the kernel's own events are tested on Linux")
-    with FileWatcher(root, told.batches.put, debounce_ms=30, polling=False):
+    with watching(FileWatcher(root, told.batches.put, debounce_ms=30)):
         root.chmod(0o711)
         told.until(root)
 
@@ -193,7 +195,7 @@ def test_a_folder_that_may_be_looked_into_only_later_is_watched_then(
 
     closed.chmod(0o700)
     monkeypatch.setattr(os, "scandir", scan_where_permitted)
-    with FileWatcher(root, told.batches.put, debounce_ms=30, polling=False):
+    with watching(FileWatcher(root, told.batches.put, debounce_ms=30)):
         closed.chmod(0o755)
         told.until(closed, root)
         (closed / "a.md").write_text("alpha, changed")
@@ -202,7 +204,7 @@ def test_a_folder_that_may_be_looked_into_only_later_is_watched_then(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names are bytes on Linux")
 def test_names_that_are_not_utf8_are_noticed(root: Path, told: Reported) -> None:
-    with FileWatcher(root, told.batches.put, debounce_ms=30, retry_s=0.05) as watcher:
+    with watching(FileWatcher(root, told.batches.put, debounce_ms=30, retry_s=0.05)) as watcher:
         assert watcher.how == "events"
         for path in (os.fsencode(root) + b"/ray/\xff.md", os.fsencode(root) + b"/\xff.md"):
             with open(path, "w") as file:
@@ -216,17 +218,16 @@ def test_names_that_are_not_utf8_are_noticed(root: Path, told: Reported) -> None
 
 def test_a_root_that_is_not_there_yet_is_watched_once_it_is(tmp_path: Path, told: Reported) -> None:
     root = tmp_path / "later"
-    with FileWatcher(root, told.batches.put, debounce_ms=20, retry_s=0.05) as watcher:
-        assert watcher.error()
+    with watching(FileWatcher(root, told.batches.put, debounce_ms=20, retry_s=0.05)) as watcher:
+        assert watcher.error
         assert watcher.how == "off"
         root.mkdir()
         told.until(root)
-        assert watcher.error() == ""
+        assert watcher.error == ""
 
 
 def test_a_burst_is_told_once_when_it_is_quiet(root: Path, told: Reported) -> None:
-    watcher = FileWatcher(root, told.batches.put, debounce_ms=300)
-    with watcher:
+    with watching(FileWatcher(root, told.batches.put, debounce_ms=300)):
         for n in range(20):
             (root / f"{n}.md").write_text("x")
         assert {str(root / f"{n}.md") for n in range(20)} <= told.batches.get(timeout=PATIENCE_S)
@@ -234,7 +235,7 @@ def test_a_burst_is_told_once_when_it_is_quiet(root: Path, told: Reported) -> No
 
 
 def test_changes_without_end_are_told_after_twice_the_debounce(root: Path, told: Reported) -> None:
-    with FileWatcher(root, told.batches.put, debounce_ms=500):
+    with watching(FileWatcher(root, told.batches.put, debounce_ms=500)):
         started = time.monotonic()
         while told.batches.empty():
             (root / "busy.md").write_text("x")
@@ -252,7 +253,7 @@ def test_a_listener_that_fails_is_logged_and_told_again_the_next_time(
             raise RuntimeError("not today")
         told.batches.put(paths)
 
-    with FileWatcher(root, fail_once, debounce_ms=10):
+    with watching(FileWatcher(root, fail_once, debounce_ms=10)):
         (root / "one.md").write_text("x")
         wait_for(lambda: not told.batches.empty())
         (root / "two.md").write_text("x")
@@ -264,7 +265,7 @@ def test_very_many_changes_at_once_mean_the_whole_folder(
     root: Path, told: Reported, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watcher_module, "_MOST_PATHS", 50)
-    with FileWatcher(root, told.batches.put, debounce_ms=500):
+    with watching(FileWatcher(root, told.batches.put, debounce_ms=500)):
         for number in range(500):
             (root / f"{number}.md").touch()
         told.until(root)
@@ -277,22 +278,20 @@ def test_a_used_up_allowance_of_watches_means_polling(
         raise OSError("OS file watch limit reached. about [/x]")
 
     monkeypatch.setattr(watcher_module, "watch", refuse)
-    with FileWatcher(root, told.batches.put, debounce_ms=10, poll_s=0.05) as watcher:
+    with watching(FileWatcher(root, told.batches.put, debounce_ms=10, poll_s=0.05)) as watcher:
         assert watcher.how == "polling"
-        assert watcher.note() == (
+        assert watcher.note == (
             "The whole folder is looked at every 0.05 s: OS file watch limit reached."
             " Raise fs.inotify.max_user_watches (with sysctl) and start again."
         )
         told.until(root)
-    with FileWatcher(root, told.batches.put, polling=False) as watcher:
-        assert "limit" in watcher.error()
-        assert watcher.note() == ""
 
 
-def test_stop_joins_all_threads(root: Path, told: Reported) -> None:
+def test_stop_joins_all_threads(root: Path, told: Reported, monkeypatch: pytest.MonkeyPatch) -> None:
     before = set(threading.enumerate())
-    for polling in (None, True):
-        watcher = FileWatcher(root, told.batches.put, polling=polling)
+    for remote in (False, True):
+        monkeypatch.setattr(watcher_module, "is_remote", lambda _, remote=remote: remote)
+        watcher = FileWatcher(root, told.batches.put)
         watcher.start()
         watcher.start()
         watcher.stop()
@@ -300,19 +299,16 @@ def test_stop_joins_all_threads(root: Path, told: Reported) -> None:
     assert set(threading.enumerate()) == before
 
 
-def test_a_network_file_system_is_known_by_its_mount(tmp_path: Path) -> None:
-    table = tmp_path / "mountinfo"
-    table.write_text(
-        "20 1 0:1 / / rw - ext4 /dev/sda1 rw\n"
-        "21 20 0:2 / /srv/with\\040space rw shared:1 - nfs4 host:/x rw\n"
-        "22 20 0:3 / /srv/with\\040space/local rw - ext4 /dev/sdb1 rw\n"
-        "23 20 0:4 / /srv/ssh rw - fuse.sshfs host: rw\n"
-    )
-    assert is_remote("/srv/with space/docs", str(table))
-    assert is_remote("/srv/ssh", str(table))
-    assert not is_remote("/srv/with space/local/docs", str(table))
-    assert not is_remote("/srv/with spaces", str(table))
-    assert not is_remote(os.sep, str(tmp_path / "none"))
+def test_a_network_file_system_is_known_by_its_mount(monkeypatch: pytest.MonkeyPatch) -> None:
+    mounts = {"/": "ext4", "/srv/with space": "nfs4", "/srv/with space/local": "ext4", "/srv/ssh": "fuse.sshfs"}
+    found = [SimpleNamespace(mountpoint=place, fstype=kind) for place, kind in mounts.items()]
+    monkeypatch.setattr(psutil, "disk_partitions", lambda **_: found)
+    assert is_remote("/srv/with space/docs")
+    assert is_remote("/srv/ssh")
+    assert not is_remote("/srv/with space/local/docs")
+    assert not is_remote("/srv/with spaces")
+    found.clear()
+    assert not is_remote(os.sep)
 
 
 @pytest.mark.parametrize("name", [".git", ".venv", "node_modules", "__pycache__"])
