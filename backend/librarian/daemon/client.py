@@ -45,18 +45,23 @@ def connect(library: Library, *, timeout_s: float = REPLY_S) -> Daemon:
     """
     if daemon := _reach(library, timeout_s, replace=True):
         return daemon
-    end = time.monotonic() + START_S
-    starting = FolderLock(library.index, STARTING)
-    while True:
-        with starting.hold(timeout_s=0) as mine:
-            if mine:
-                # another may have started one while this one waited for its turn
-                return _reach(library, timeout_s) or _start(library, timeout_s, end)
-        if daemon := _reach(library, timeout_s):
-            return daemon
-        if time.monotonic() > end:
-            raise _late(library)
-        time.sleep(_POLL_S)
+    end, child = time.monotonic() + START_S, None
+    starting, owning = FolderLock(library.index, STARTING), FolderLock(library.index, DAEMON)
+    try:
+        while not (daemon := _reach(library, timeout_s)):
+            if time.monotonic() > end:
+                raise _late(library)
+            if starting.acquire(timeout_s=0):  # else another process starts one
+                if child is None and owning.holder() is None:  # a holder hasn't published its address yet
+                    child = _spawn(library)
+                elif child is not None and (code := child.poll()) is not None:
+                    if owning.holder() is None:
+                        raise _failed(library, code)
+                    child = None
+            time.sleep(_POLL_S)
+    finally:
+        starting.release()
+    return daemon._replace(started=child is not None)
 
 
 class Daemon(NamedTuple):
@@ -95,10 +100,7 @@ def shut_down_daemon(index: Path, *, timeout_s: float = 30.0) -> bool:
         response.read_head()
     while lock.holder() is not None:
         if time.monotonic() > end:
-            raise Unavailable(
-                f"The daemon (process {holder.pid}) of {index} doesn't end.",
-                hint=f"End it with `kill -9 {holder.pid}`, which loses nothing, and try again.",
-            )
+            raise Unavailable(f"The daemon (process {holder.pid}) of {index} doesn't end.", hint=kill_hint(holder.pid))
         time.sleep(_POLL_S)
     return True
 
@@ -142,23 +144,6 @@ def _reach(library: Library, timeout_s: float, *, replace: bool = False) -> Daem
     if wrong is not None:
         raise wrong
     return daemon
-
-
-def _start(library: Library, timeout_s: float, end: float) -> Daemon:
-    lock = FolderLock(library.index, DAEMON)
-    # one that was started otherwise may hold the folder without having published its address yet
-    child = None if lock.holder() else _spawn(library)
-    while time.monotonic() < end:
-        if daemon := _reach(library, timeout_s):
-            return daemon._replace(started=True)
-        if child is not None and (code := child.poll()) is not None:
-            if lock.holder() is None:
-                raise _failed(library, code)
-            child = None
-        elif child is None and lock.holder() is None:
-            child = _spawn(library)
-        time.sleep(_POLL_S)
-    raise _late(library)
 
 
 def _spawn(library: Library) -> subprocess.Popen[bytes]:
