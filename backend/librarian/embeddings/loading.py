@@ -75,7 +75,7 @@ class EmbedderSpec:
 
             return BedrockEmbedder(self.name, endpoint_url=self.base_url, timeout_s=self.timeout_s)
         if self.provider == "openai":
-            from .openai import OpenAIEmbedder
+            from .services import OpenAIEmbedder
 
             return OpenAIEmbedder(self.name, base_url=self.base_url, api_key=self.api_key, timeout_s=self.timeout_s)
         spec = spec_of(self.name)

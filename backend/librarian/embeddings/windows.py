@@ -10,6 +10,7 @@ import hashlib
 import logging
 import re
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 from ..models import WINDOWS_PER_CHUNK, Window
 
@@ -58,44 +59,37 @@ def cut(prefix: str, text: str, tokenize: Tokenize, limit: int, *, overlap: int 
     whole = window_of(prefix, text, 0, len(text))
     if len(tokenize(whole.text)) <= limit:
         return [whole]
-    places = _in_order(tokenize(text))
-    if not places:
+    # Starts, ascending: byte-level tokenizers give a character several tokens, and a blank one of no width, which the
+    # model reads like any other.
+    starts = list(accumulate((start for start, _ in tokenize(text)), max))
+    if not starts:
         return [window_of(prefix, text, 0, 0)]
     capacity = limit - len(tokenize(f"{prefix}\n")) if prefix else limit
     overlap = min(overlap, capacity // 4)
     windows: list[Window] = []
     first = last = 0
-    while last < len(places):
+    while last < len(starts):
         if len(windows) == WINDOWS_PER_CHUNK:
             _log.warning(
-                "A passage of %d tokens has more than %d windows; its end is left out.", len(places), len(windows)
+                "A passage of %d tokens has more than %d windows; its end is left out.", len(starts), len(windows)
             )
             break
-        last, window = _fill(prefix, text, tokenize, limit, places, first, capacity)
+        last, window = _fill(prefix, text, tokenize, limit, starts, first, capacity)
         windows.append(window)
-        first = _next_start(text, places, first, last, overlap)
+        first = _at_word(text, starts, range(max(first + 1, last - overlap), last), last)
     return windows
 
 
-def _in_order(places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """All places, starts ascending: byte-level tokenizers give a character several tokens, and a blank one of no
-    width, which the model reads like any other."""
-    out: list[tuple[int, int]] = []
-    for start, end in places:
-        out.append((max(start, out[-1][0]) if out else start, end))
-    return out
-
-
 def _fill(
-    prefix: str, text: str, tokenize: Tokenize, limit: int, places: list[tuple[int, int]], first: int, capacity: int
+    prefix: str, text: str, tokenize: Tokenize, limit: int, starts: list[int], first: int, capacity: int
 ) -> tuple[int, Window]:
     """The fullest window from token `first` on, and the token after its last."""
-    start = places[first][0] if first else 0
-    last = min(first + capacity, len(places))
+    start = starts[first] if first else 0
+    last = min(first + capacity, len(starts))
     while True:
-        if last < len(places):
-            last = _word_start(text, places, last, first + (last - first) // 2)
-        end = places[last][0] if last < len(places) else len(text)
+        if last < len(starts):
+            last = _at_word(text, starts, range(last, first + (last - first) // 2, -1), last)
+        end = starts[last] if last < len(starts) else len(text)
         window = window_of(prefix, text, start, end)
         # A cut inside a word can tokenize otherwise than the whole did, so what is embedded is counted itself.
         excess = len(tokenize(window.text)) - limit
@@ -104,13 +98,6 @@ def _fill(
         last = max(first + 1, last - excess)
 
 
-def _word_start(text: str, places: list[tuple[int, int]], at: int, lowest: int) -> int:
-    """The last token at or before `at`, but after `lowest`, that begins after a space; else `at`."""
-    starts = (index for index in range(at, lowest, -1) if places[index][0])
-    return next((index for index in starts if text[places[index][0] - 1].isspace()), at)
-
-
-def _next_start(text: str, places: list[tuple[int, int]], first: int, last: int, overlap: int) -> int:
-    """Where the next window begins: up to `overlap` tokens before `last`, at a word, always after `first`."""
-    starts = range(max(first + 1, last - overlap), last)
-    return next((index for index in starts if text[places[index][0] - 1].isspace()), last)
+def _at_word(text: str, starts: list[int], candidates: range, otherwise: int) -> int:
+    """The first of these tokens that begins after a space."""
+    return next((token for token in candidates if starts[token] and text[starts[token] - 1].isspace()), otherwise)

@@ -14,7 +14,7 @@ import pytest
 
 from librarian.embeddings.base import Embedder
 from librarian.embeddings.loading import EmbedderSpec
-from librarian.embeddings.openai import OpenAIEmbedder
+from librarian.embeddings.services import OpenAIEmbedder
 from librarian.errors import SetupError, Unavailable
 from tests.contracts.embedder_contract import EmbedderContract
 from tests.embeddings.embedding_service import Service
