@@ -1,4 +1,4 @@
-"""Checks requests: Host, Origin and Sec-Fetch-Site, token, size and rate. Pure ASGI, as streams pass through it."""
+"""Checks requests: Host, Origin and Sec-Fetch-Site, token, size, time and rate; and what isn't HTTP at all."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import hmac
 import logging
 import re
 import time
+from asyncio import TimerHandle, Transport
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request, cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ..models import REQUEST, usable_id
 from .rest import error_response, on_error
@@ -61,7 +64,6 @@ class Rules:
     cors_origins: Sequence[str] = ()
     rate_limit: int | None = None
     access_log: bool = True
-    max_body: int = MAX_BODY
     body_s: float = BODY_S
     open_paths: Collection[str] = frozenset()
     probes: Collection[str] = frozenset()
@@ -145,7 +147,10 @@ async def _taken(receive: Receive, most: int) -> None:
 
 
 class Guard:
-    """The middleware that every request passes first. It has HEAD answered as GET, whose body the server leaves out."""
+    """The middleware that every request passes first: pure ASGI, as streams pass through it.
+
+    HEAD is answered as GET, whose body the server leaves out.
+    """
 
     def __init__(self, app: ASGIApp, rules: Rules) -> None:
         self._app, self._rules = app, rules
@@ -206,7 +211,7 @@ class Guard:
 
         await error.answer(scope, receive, unfinished)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(_taken(receive, _TAKEN_BODIES * self._rules.max_body), _TAKEN_S)
+            await asyncio.wait_for(_taken(receive, _TAKEN_BODIES * MAX_BODY), _TAKEN_S)
         await send({"type": "http.response.body", "body": b""})
 
     def _check(self, scope: Scope, headers: Headers) -> None:
@@ -234,7 +239,7 @@ class Guard:
             hint = "Send it as `Authorization: Bearer <token>`; it is the server's MCP_AUTH_TOKEN."
             raise _Refused(401, "token", "The token is missing or wrong.", hint, {"www-authenticate": "Bearer"})
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > self._rules.max_body:
+        if not length.isdecimal() or int(length) > MAX_BODY:
             raise self._too_large()
         if (count := scope["query_string"].count(b"&") + 1) > MAX_PARAMETERS:
             hint = "Separate the values of a list by commas, or send a JSON body by POST."
@@ -242,7 +247,7 @@ class Guard:
             raise _Refused(400, "bad_request", message, hint)
 
     def _too_large(self) -> _Refused:
-        message = f"The request's body has more than {self._rules.max_body} bytes."
+        message = f"The request's body has more than {MAX_BODY} bytes."
         return _Refused(413, "too_large", message, "Send less at once.", {"connection": "close"})
 
     def is_known(self, host: str) -> bool:
@@ -288,8 +293,81 @@ class Guard:
                 raise _Refused(408, "too_slow", text, "Send it without a pause.", closed, at_once=True) from None
             if message["type"] == "http.request":
                 seen, whole = seen + len(message.get("body", b"")), not message.get("more_body", False)
-                if seen > self._rules.max_body:
+                if seen > MAX_BODY:
                     raise self._too_large()
             return message
 
         return limited
+
+
+_NO_HTTP = (
+    "Letters beyond ASCII and spaces in an address must be percent-encoded; "
+    "`curl -G --data-urlencode 'q=…' ADDRESS` does that."
+)
+MOST_HEAD = 64 * 1024  #: bytes, not counting the piece that a head begins in; browsers and proxies send some 8 KB
+HEAD_S = 30.0  #: until a head must be complete
+_LARGE = "Send fewer or shorter headers, and long questions as the body of a POST."
+
+
+class LimitedHeads(HttpToolsProtocol):
+    """uvicorn's protocol, but it refuses what isn't HTTP, or has a head that is too long or too slow."""
+
+    head_s = HEAD_S
+    _length: int | None = None  #: of the head that has begun, without the piece that it begins in
+    _late: TimerHandle | None = None  #: ends the connection if nothing is asked or answered until then
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._late is not None:
+            self._late.cancel()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._length = -1
+        self._await_head()
+
+    def on_headers_complete(self) -> None:
+        self._length = None
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._length is None or self.transport.is_closing():
+            return
+        self._length += len(data) if self._length >= 0 else 1
+        if self._length > MOST_HEAD:
+            self._refuse(431, "too_large", f"The head has more than {MOST_HEAD} bytes.", _LARGE)
+
+    def send_400_response(self, _: str) -> None:
+        self._refuse(400, "bad_request", "The request isn't HTTP.", _NO_HTTP)
+
+    def _await_head(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+        self._late = self.loop.call_later(self.head_s, self._end)
+
+    def _end(self) -> None:
+        if self.transport.is_closing():
+            return
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._await_head()
+        elif self._length is not None:
+            self._refuse(408, "too_slow", "The head of the request didn't end.", "Send the request without a pause.")
+        else:
+            self.transport.close()  # a browser that connects ahead asks nothing yet
+
+    def _refuse(self, status: int, code: str, message: str, hint: str) -> None:
+        """Answer, and hang up; the server's own answer is a line of text without a remedy."""
+        answer = error_response(status, code, message, hint, {**HEADERS, "connection": "close"})
+        first = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()
+        lines = [first, *(name + b": " + value for name, value in answer.raw_headers), b"", b""]
+        self.transport.write(b"\r\n".join(lines) + bytes(answer.body))
+        self.transport.close()

@@ -13,7 +13,7 @@ import typer
 from ..daemon import address
 from ..errors import NOTHING_FOUND, CallerError, LibrarianError
 from ..models import Mode
-from . import crawl, index, rendering  # noqa: F401  (they add their commands)
+from . import index, rendering  # noqa: F401  (they add their commands)
 from .application import ASK, Target, app
 from .wording import option_of
 

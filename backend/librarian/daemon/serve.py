@@ -409,7 +409,7 @@ class _Process:
             yield
             return
         await opening
-        from ..api.http_limits import LimitedHeads
+        from ..api.security import LimitedHeads
         from .server import WebServer
 
         proxies = list(self.settings.security.trusted_proxies)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import uvicorn
 from fastapi import FastAPI
 
-from librarian.api.http_limits import HEAD_S, LimitedHeads
+from librarian.api.security import HEAD_S, LimitedHeads
 
 
 @contextlib.contextmanager
