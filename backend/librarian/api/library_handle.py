@@ -8,13 +8,13 @@ import contextvars
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from .. import __version__
 from ..errors import Busy, LibrarianError
@@ -23,7 +23,6 @@ from ..models import DEADLINE, REQUEST, Deadline, new_id
 
 if TYPE_CHECKING:
     from ..library import Librarian
-    from .mcp import McpServer
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -200,63 +199,5 @@ MESSAGES: Final = "/messages/"  #: and where they post
 
 
 def mcp_routes(app: ASGIApp, endpoint: str = "/mcp") -> list[BaseRoute]:
-    """The paths that a `McpServer` or a `LazyMcpServer` answers, for a web application."""
+    """The paths that a `McpServer` answers, for a web application."""
     return [Route(path, endpoint=app) for path in (endpoint, SSE, f"{MESSAGES}{{rest:path}}")]
-
-
-class LazyMcpServer:
-    """Serves as the `McpServer` that `make` builds in another thread while `run` already runs; requests wait for it."""
-
-    def __init__(self, make: Callable[[Calls], McpServer]) -> None:
-        self._make = make
-        self.calls = Calls()
-        self._server: asyncio.Future[McpServer] | None = None  #: there while `run` runs
-
-    @contextlib.asynccontextmanager
-    async def run(self) -> AsyncIterator[None]:
-        """Serve requests while the body runs. Raises at its end what kept the server from opening or closing."""
-        self._server, ending = asyncio.get_running_loop().create_future(), asyncio.Event()
-        serving = asyncio.create_task(self._serve(self._server, ending))
-        try:
-            yield
-        finally:
-            ending.set()
-            await serving
-            self.calls.close()
-
-    async def _serve(self, server: asyncio.Future[McpServer], ending: asyncio.Event) -> None:
-        try:
-            mcp_server = await asyncio.to_thread(self._make, self.calls)
-            async with mcp_server.run():
-                server.set_result(mcp_server)
-                await ending.wait()
-        except Exception as error:
-            logger.exception("MCP can't be served")
-            if not server.done():
-                server.set_exception(error)
-                server.exception()  # raised where the server is awaited; nothing may await it
-            raise
-
-    async def wait(self) -> McpServer:
-        """The server, once it is made."""
-        assert self._server is not None, "used outside of run()"
-        return await asyncio.shield(self._server)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As `McpServer.__call__`."""
-        await (await self.wait())(scope, receive, send)
-
-    @property
-    def _made(self) -> McpServer | None:
-        is_made = self._server is not None and self._server.done() and not self._server.exception()
-        return self._server.result() if self._server is not None and is_made else None
-
-    @property
-    def streams(self) -> int:
-        """How many `/sse` streams are open."""
-        return self._made.streams if self._made else 0
-
-    def end_streams(self) -> None:
-        """End all `/sse` streams."""
-        if self._made:
-            self._made.end_streams()

@@ -40,21 +40,10 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 from starlette.types import Receive, Scope, Send
 
+from .. import schemas
 from ..errors import CallerError, LibrarianError, NotFound, SetupError, shortened
 from ..library import Librarian
 from ..models import SCHEME
-from ..schemas import (
-    ALIASES,
-    TOOLSETS,
-    EmailSearchResponse,
-    Operation,
-    ResponseModel,
-    ResultLimits,
-    SearchResponse,
-    input_schema,
-    output_schema,
-    validated,
-)
 from ..text.sanitizing import escaped, inline, visible, wrap_untrusted
 from .library_handle import MESSAGES, SSE, Calls, LibraryHandle
 from .mcp_http import pass_message, refused
@@ -104,7 +93,7 @@ class McpServer(MCPServer[Any]):
         library: Librarian | LibraryHandle,
         *,
         toolsets: Sequence[str] = (),
-        limits: ResultLimits = ResultLimits(),
+        limits: schemas.ResultLimits = schemas.ResultLimits(),
         calls: Calls | None = None,
         version: str = "",
         title: str = "Librarian",
@@ -118,6 +107,7 @@ class McpServer(MCPServer[Any]):
         self.watched = Counter[str]()  #: resources, each with the number of streams that watch it
         self._seen: dict[str, str] = {}  #: their last fingerprints
         self._streaming: set[anyio.CancelScope] = set()
+        self._introducing: asyncio.Task[None] | None = None  #: there once `run` runs
         self.bus = InMemorySubscriptionBus()
         self._operations = {operation.name: operation for operation in chosen_operations(toolsets)}
         super().__init__(
@@ -181,7 +171,7 @@ class McpServer(MCPServer[Any]):
                 loop.call_soon_threadsafe(changed.set)
 
         unsubscribe = self._handle.on_generation(notice)
-        await self._introduce()
+        self._introducing = asyncio.create_task(self._introduce())
         try:
             async with self._http.run(), self._plain_http.run(), anyio.create_task_group() as tasks:
                 tasks.start_soon(self._announce, changed)
@@ -196,7 +186,9 @@ class McpServer(MCPServer[Any]):
                 self.calls.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request to one of `library_handle.mcp_routes`."""
+        """Answer a request to one of `library_handle.mcp_routes`, once the library has introduced itself."""
+        assert self._introducing is not None, "used outside of run()"
+        await asyncio.shield(self._introducing)
         streams, method = scope["path"] == SSE, scope["method"]
         takes = "GET" if streams else "POST"
         if method != takes:
@@ -266,7 +258,7 @@ class McpServer(MCPServer[Any]):
         if operation is None or not isinstance(found, dict):
             return found, ""
         fields = operation.request.model_fields
-        known = {*fields, *(alias for alias, real in ALIASES.items() if real in fields)}
+        known = {*fields, *(alias for alias, real in schemas.ALIASES.items() if real in fields)}
         ignored = [each for each in found if each not in known and (each in ADDED_BY_CLIENTS or not fields)]
         if not ignored:
             return found, ""
@@ -275,15 +267,15 @@ class McpServer(MCPServer[Any]):
 
     # -- tools -------------------------------------------------------------------------------------------------
 
-    def _tool(self, operation: Operation, limits: ResultLimits) -> Tool:
-        schema = output_schema(operation.response, ON_REQUEST) if operation.response else None
-        searches = operation.response in (SearchResponse, EmailSearchResponse)
+    def _tool(self, operation: schemas.Operation, limits: schemas.ResultLimits) -> Tool:
+        schema = schemas.output_schema(operation.response, ON_REQUEST) if operation.response else None
+        searches = operation.response in (schemas.SearchResponse, schemas.EmailSearchResponse)
         return Tool(
             fn=partial(self._answer, operation),
             name=operation.name,
             title=operation.title,
             description=operation.description,
-            parameters=input_schema(operation.request, limits),
+            parameters=schemas.input_schema(operation.request, limits),
             fn_metadata=_Unchecked(arg_model=ArgModelBase, output_schema=schema),
             is_async=True,
             context_kwarg="context",
@@ -308,16 +300,13 @@ class McpServer(MCPServer[Any]):
         return await super().call_tool(name, arguments, context)
 
     async def _answer(
-        self, operation: Operation, arguments: Mapping[str, Any], context: Context[Any, Any]
+        self, operation: schemas.Operation, arguments: Mapping[str, Any], context: Context[Any, Any]
     ) -> types.CallToolResult:
         ctx = context.request_context
         if self._on_call is not None:
             self._on_call(*_caller(ctx))
 
-        def call() -> ResponseModel:
-            response: ResponseModel = self._handle.call(operation.name, arguments)
-            return response
-
+        call = partial(self._handle.call, operation.name, arguments)
         working = asyncio.create_task(self._tell_progress(ctx, operation.title))
         try:
             return await self.calls.answer("mcp", operation.name, call, answered)
@@ -421,7 +410,7 @@ class McpServer(MCPServer[Any]):
             there = ", ".join(PROMPTS)
             raise MCPError(types.INVALID_PARAMS, f"Unknown prompt {inline(shortened(name))}. There are: {there}.")
         prompt = PROMPTS[name]
-        text = await self._run(lambda: validated(prompt, arguments or {}, name).text(self._handle.wait()))
+        text = await self._run(lambda: schemas.validated(prompt, arguments or {}, name).text(self._handle.wait()))
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(description=prompt.__doc__, messages=[message])
 
@@ -463,14 +452,14 @@ def _results_app() -> Apps:
     return apps
 
 
-def chosen_operations(toolsets: Sequence[str]) -> list[Operation]:
+def chosen_operations(toolsets: Sequence[str]) -> list[schemas.Operation]:
     """The nine tools of every library, then those of `toolsets`. Raises `SetupError` for an unknown toolset."""
-    further = [name for name in TOOLSETS if name != "default"]
+    further = [name for name in schemas.TOOLSETS if name != "default"]
     chosen = ["default", *(further if "all" in toolsets else dict.fromkeys(toolsets))]
-    if unknown := [name for name in chosen if name not in TOOLSETS]:
+    if unknown := [name for name in chosen if name not in schemas.TOOLSETS]:
         known = ", ".join(["all", *further])
         raise SetupError(f"No toolset {unknown[0]!r}.", hint=f"Set toolsets (MCP_TOOLSETS) to any of: {known}.")
-    return [operation for name in chosen for operation in TOOLSETS[name]]
+    return [operation for name in chosen for operation in schemas.TOOLSETS[name]]
 
 
 def with_products(tool: types.Tool, products: Sequence[str]) -> dict[str, Any]:
@@ -507,7 +496,7 @@ def arguments(given: object) -> object:
     return {"arguments": given} if decoded else {}
 
 
-def answered(response: ResponseModel) -> types.CallToolResult:
+def answered(response: schemas.ResponseModel) -> types.CallToolResult:
     """A response as a tool's result: text and fields, without hidden characters."""
     response = cleaned(response)
     text = types.TextContent(text=render(response))

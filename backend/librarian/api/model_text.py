@@ -6,34 +6,20 @@ import json
 from itertools import takewhile
 from typing import Any, TypeVar
 
+from .. import schemas
 from ..errors import counted
 from ..models import QUOTED_PATH, Progress
-from ..schemas import (
-    DocumentResponse,
-    EmailResult,
-    EmailSearchResponse,
-    HeadingItem,
-    MailHeaders,
-    ResponseModel,
-    Result,
-    SearchResponse,
-    SiteDocument,
-    SiteDocumentsResponse,
-    StatusResponse,
-    ThreadEmail,
-    ThreadResponse,
-)
 from ..search.suggestions import no_mention
 from ..text.sanitizing import escaped_json, has_control_characters, inline, visible_within, wrap_untrusted
 
 
-def documents(answer: SiteDocumentsResponse) -> str:
+def documents(answer: schemas.SiteDocumentsResponse) -> str:
     """Title, category, sources and date, summary, sections; several documents with a rule between them."""
     parts = [_document(item, answer.include_sections, answer.include_metadata) for item in answer.documents]
     return wrap_untrusted("documents", "\n\n---\n\n".join(parts))
 
 
-def _document(item: SiteDocument, sections: bool, metadata: bool) -> str:
+def _document(item: schemas.SiteDocument, sections: bool, metadata: bool) -> str:
     parts = [f"# {item.title}"]
     if metadata:
         facts = [f"**Category:** {item.category}", f"**Sources:** [{', '.join(item.sources or [item.file_path])}]"]
@@ -49,7 +35,7 @@ def _document(item: SiteDocument, sections: bool, metadata: bool) -> str:
     return "\n\n".join(parts)
 
 
-T = TypeVar("T", bound=ResponseModel)
+T = TypeVar("T", bound=schemas.ResponseModel)
 
 SECTIONS = 40  #: headings that a truncated document names of what follows, the last one aside
 _CONTEXT = 90  #: bytes of a line of what stands around a passage
@@ -70,13 +56,13 @@ _RESULT_ON_REQUEST = frozenset(
 )
 
 
-def structured(answer: ResponseModel) -> dict[str, Any]:
+def structured(answer: schemas.ResponseModel) -> dict[str, Any]:
     """The structured half of a cleaned answer: no null or empty fields, numbers rounded, a citation as each id.
 
     What only explains a search is left out unless it was asked for; all of it is there then.
     """
     fields = answer.as_fields()
-    if isinstance(answer, SearchResponse | EmailSearchResponse):
+    if isinstance(answer, schemas.SearchResponse | schemas.EmailSearchResponse):
         explained = answer.routing is not None or any(item.why for item in answer.results)
         for item, result in zip(answer.results, fields["results"], strict=True):
             result["id"] = _citation(item)
@@ -91,12 +77,12 @@ def structured(answer: ResponseModel) -> dict[str, Any]:
     return found
 
 
-def _leave_out_details(item: Result, result: dict[str, Any]) -> None:
+def _leave_out_details(item: schemas.Result, result: dict[str, Any]) -> None:
     for name in _RESULT_ON_REQUEST:
         result.pop(name, None)
     if item.file_path.startswith(f"{item.product}/{item.component}/"):
         del result["product"], result["component"]
-    if isinstance(item, EmailResult):
+    if isinstance(item, schemas.EmailResult):
         del result["title"]  # its subject
 
 
@@ -112,26 +98,26 @@ def _without_empty(value: Any) -> Any:
     return round(value, 4) if isinstance(value, float) else value
 
 
-def _citation(item: Result) -> str:
+def _citation(item: schemas.Result) -> str:
     """What to cite, which `get_document` takes as `path`."""
     return f"{item.file_path}:{item.line_start}-{item.line_end}"
 
 
-def render(answer: ResponseModel) -> str:
+def render(answer: schemas.ResponseModel) -> str:
     """The text half of a cleaned answer: prose as text, in which every string from a file is fenced; else JSON."""
     match answer:
-        case SearchResponse() | EmailSearchResponse():
+        case schemas.SearchResponse() | schemas.EmailSearchResponse():
             return _search(answer)
-        case ThreadResponse():
+        case schemas.ThreadResponse():
             return thread(answer)
-        case DocumentResponse():
+        case schemas.DocumentResponse():
             return document(answer)
-        case SiteDocumentsResponse():
+        case schemas.SiteDocumentsResponse():
             return documents(answer)
     return escaped_json(json.dumps(structured(answer), ensure_ascii=False, separators=(",", ":")))
 
 
-def _search(answer: SearchResponse | EmailSearchResponse) -> str:
+def _search(answer: schemas.SearchResponse | schemas.EmailSearchResponse) -> str:
     described = set[str]()
     blocks = []
     for item in answer.results:
@@ -142,12 +128,12 @@ def _search(answer: SearchResponse | EmailSearchResponse) -> str:
     return "\n\n".join(part for part in (head, shown, _foot(answer)) if part)
 
 
-def _not_mentioned(answer: SearchResponse | EmailSearchResponse) -> str:
-    kind = "email" if isinstance(answer, EmailSearchResponse) else "document"
+def _not_mentioned(answer: schemas.SearchResponse | schemas.EmailSearchResponse) -> str:
+    kind = "email" if isinstance(answer, schemas.EmailSearchResponse) else "document"
     return inline(no_mention(answer.not_mentioned, answer.not_mentioned_in, of=kind))
 
 
-def _head(answer: SearchResponse | EmailSearchResponse) -> str:
+def _head(answer: schemas.SearchResponse | schemas.EmailSearchResponse) -> str:
     if not answer.results and answer.total:
         return f"Nothing on this page; results on all pages: {_all(answer)}."
     if not answer.results:
@@ -165,12 +151,12 @@ def _head(answer: SearchResponse | EmailSearchResponse) -> str:
     return f"{text}. More: offset={answer.next_offset}" if answer.next_offset is not None else text
 
 
-def _all(answer: SearchResponse | EmailSearchResponse) -> str:
+def _all(answer: schemas.SearchResponse | schemas.EmailSearchResponse) -> str:
     """How many results there are on all pages, which may be but the best."""
     return f"the best {answer.total}" if answer.capped else str(answer.total)
 
 
-def _foot(answer: SearchResponse | EmailSearchResponse) -> str:
+def _foot(answer: schemas.SearchResponse | schemas.EmailSearchResponse) -> str:
     lines = [f"Degraded: {inline(reason)}" for reason in answer.degraded]
     for name, retriever in answer.retrievers:
         if retriever.status == "failed":
@@ -199,8 +185,8 @@ def _foot(answer: SearchResponse | EmailSearchResponse) -> str:
     return "\n".join(lines)
 
 
-def _result_head(item: Result) -> str:
-    if isinstance(item, EmailResult):
+def _result_head(item: schemas.Result) -> str:
+    if isinstance(item, schemas.EmailResult):
         return _email_head(item)
     path = " › ".join([item.title, *(part for part in item.heading_path if part != item.title)])
     lines = [f"{item.rank}. {_cut(path, 140)}", _place(item)]
@@ -211,7 +197,7 @@ def _result_head(item: Result) -> str:
     return "\n".join(lines)
 
 
-def _place(item: Result) -> str:
+def _place(item: schemas.Result) -> str:
     """What to cite, with the score and, where more of its section is there than shown, what that takes to read."""
     page = f", page {item.page}" if item.page is not None else ""
     score = "" if item.relevance_score is None else f" · score {item.relevance_score:.2f}"
@@ -222,7 +208,7 @@ def _place(item: Result) -> str:
     return f"{_citation(item)}{page}{' (stale)' if item.stale else ''}{score}{section}"
 
 
-def _tail(item: Result) -> str:
+def _tail(item: schemas.Result) -> str:
     """The further passages of a document, a line each."""
     lines = []
     for one in item.more:
@@ -231,7 +217,7 @@ def _tail(item: Result) -> str:
     return "\n".join(lines)
 
 
-def _facts(item: Result) -> list[str]:
+def _facts(item: schemas.Result) -> list[str]:
     scores = [
         f"{name} {value:.2f}"
         for name, value in (
@@ -248,7 +234,7 @@ def _facts(item: Result) -> list[str]:
     return facts
 
 
-def _email_head(item: EmailResult) -> str:
+def _email_head(item: schemas.EmailResult) -> str:
     who = "Quoted by" if tuple(item.heading_path[:1]) == QUOTED_PATH else "From"
     lines = [
         f"{item.rank}. {_cut(item.subject or '(no subject)', 140)}",
@@ -262,11 +248,11 @@ def _email_head(item: EmailResult) -> str:
     return "\n".join(lines)
 
 
-def _size_of(item: EmailResult) -> str:
+def _size_of(item: schemas.EmailResult) -> str:
     return f" (1 of {item.thread_size} emails; get_email_thread reads them)" if item.thread_size > 1 else ""
 
 
-def _context(item: Result, described: set[str]) -> str:
+def _context(item: schemas.Result, described: set[str]) -> str:
     """What stands around a passage, a line each; a document is described with its first passage."""
     about = item.parent_context
     if about is None:
@@ -282,21 +268,21 @@ def _context(item: Result, described: set[str]) -> str:
 STALE = "[The file has changed since it was read: this is its text before. Ask again in a moment.]"
 
 
-def remarks(answer: DocumentResponse) -> list[str]:
+def remarks(answer: schemas.DocumentResponse) -> list[str]:
     """What a model should know of a document's text before it relies on it, each in brackets."""
     missing = f"[There is no section {inline(repr(answer.missing_section))} in it: this is the document.]"
     notes = [f"[{inline(note)}]" for note in answer.notes]
     return [*([missing] if answer.missing_section else []), *notes, *([STALE] if answer.stale else [])]
 
 
-def rest_of(answer: DocumentResponse) -> str:
+def rest_of(answer: schemas.DocumentResponse) -> str:
     """The arguments with which a truncated document goes on."""
     if answer.next_column is not None:
         return f"line_start={answer.line_end}, column_start={answer.next_column}"
     return f"line_start={answer.next_line}"
 
 
-def document(answer: DocumentResponse) -> str:
+def document(answer: schemas.DocumentResponse) -> str:
     """A document or the part of it that was asked for, under a line that says what it is."""
     part = f", section {answer.section!r}" if answer.section else ""
     lines = f"lines {answer.line_start}–{answer.line_end}"
@@ -328,7 +314,7 @@ def document(answer: DocumentResponse) -> str:
     return "\n".join([wrap_untrusted("document", "\n".join(inside)), *foot])
 
 
-def _outline(answer: DocumentResponse) -> list[str]:
+def _outline(answer: schemas.DocumentResponse) -> list[str]:
     top = min(item.level for item in answer.outline)
     return [
         f"{'  ' * (item.level - top)}lines {item.line_start}-{item.line_end} ({counted(item.tokens, 'token')}): "
@@ -337,17 +323,17 @@ def _outline(answer: DocumentResponse) -> list[str]:
     ]
 
 
-def _mail_head(mail: MailHeaders) -> list[str]:
+def _mail_head(mail: schemas.MailHeaders) -> list[str]:
     lines = [f"From {mail.sender or '–'} on {mail.date or 'unknown date'}", *_addressed(mail)]
     return [*lines, f"thread_id {mail.thread_id} · message_id {mail.message_id}"]
 
 
-def _addressed(mail: MailHeaders | ThreadEmail) -> list[str]:
+def _addressed(mail: schemas.MailHeaders | schemas.ThreadEmail) -> list[str]:
     cc = f"; cc {', '.join(mail.cc)}" if mail.cc else ""
     return [f"To {', '.join(mail.to)}{cc}"] if mail.to or mail.cc else []
 
 
-def _ahead(answer: DocumentResponse) -> list[HeadingItem]:
+def _ahead(answer: schemas.DocumentResponse) -> list[schemas.HeadingItem]:
     """The sections behind what is shown: of a section its own, of a document those of its two highest levels."""
     behind = [item for item in answer.headings if item.line > answer.line_end]
     named = [item for item in answer.headings if item.text == answer.section and item.line <= answer.line_start]
@@ -356,7 +342,7 @@ def _ahead(answer: DocumentResponse) -> list[HeadingItem]:
     return list(takewhile(lambda item: item.level > named[-1].level, behind))
 
 
-def thread(answer: ThreadResponse) -> str:
+def thread(answer: schemas.ThreadResponse) -> str:
     """A conversation or a part of it, oldest mail first."""
     last = answer.total if answer.next_offset is None else answer.next_offset
     part = f"emails {last - len(answer.emails) + 1}–{last} of {answer.total}"
@@ -395,7 +381,7 @@ def progress(now: Progress) -> tuple[float | None, str]:
     return None, "Looking through the folder"
 
 
-def status_rows(status: StatusResponse) -> dict[str, str]:
+def status_rows(status: schemas.StatusResponse) -> dict[str, str]:
     """What there is to tell of the status in a line each, by name."""
     embeddings, llm, storage = status.embeddings, status.llm, status.storage
     state = {"ready": "Ready", "indexing": f"Indexing: {progress(status.progress)[1]}"}

@@ -6,51 +6,31 @@ import asyncio
 import json
 import logging
 import platform
-import threading
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
-from prometheus_client import CollectorRegistry, Counter, Histogram, Info, ProcessCollector, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector, generate_latest
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
 
-from .. import __version__
+from .. import __version__, schemas
 from ..errors import Busy, CallerError, LibrarianError, shortened
 from ..models import DRAFT
-from ..schemas import (
-    ALIASES,
-    OPERATIONS,
-    EmailSearchResponse,
-    ErrorBody,
-    ErrorResponse,
-    FacetsRequest,
-    HealthResponse,
-    Operation,
-    ResponseModel,
-    ResultLimits,
-    SearchResponse,
-    SearchResponseBase,
-    StatusResponse,
-    input_schema,
-    unknown_argument,
-    validated,
-)
 from .library_handle import Calls, LibraryHandle
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
-class Metrics(Collector):
+class Metrics:
     """Counts calls; `page` adds what the index is like at the moment."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         build = Info("librarian_build", "The running version", registry=self._registry)
         build.info({"version": __version__, "python": platform.python_version()})
@@ -64,32 +44,21 @@ class Metrics(Collector):
         self._search_seconds = histogram("search", "Time of searches by the mode that ran", "mode")
         self._retriever_seconds = histogram("retriever", "Time of a search's retrievers that ran", "retriever")
         self._cached = Counter("librarian_cached_answers", "Searches by cache", ["cache"], registry=self._registry)
-        self._lock = threading.Lock()
-        self._now: tuple[StatusResponse, int, int] | None = None
-        self._registry.register(self)
 
     def count(self, interface: str, operation: str, outcome: str, seconds: float, response: object) -> None:
         """Count a call, as `Calls` tells of it."""
         self._calls.labels(interface, operation, outcome).inc()
         self._seconds.labels(interface, operation).observe(seconds)
-        if isinstance(response, SearchResponseBase):
+        if isinstance(response, schemas.SearchResponseBase):
             self._search_seconds.labels(response.mode).observe(response.took_ms / 1000)
             self._cached.labels(response.cache or "none").inc()
             for name, retriever in response.retrievers:
                 if retriever.status == "ok":
                     self._retriever_seconds.labels(name).observe(retriever.ms / 1000)
 
-    def page(self, status: StatusResponse, pending: int, streams: int) -> bytes:
+    def page(self, status: schemas.StatusResponse, pending: int, streams: int) -> bytes:
         """All metrics in Prometheus' text format."""
-        with self._lock:
-            self._now = (status, pending, streams)
-            return generate_latest(self._registry)
-
-    def collect(self) -> Iterable[Metric]:
-        """Sizes and counters that the library knows."""
-        if self._now is None:
-            return
-        status, pending, streams = self._now
+        now = CollectorRegistry()
         gauges: dict[str, tuple[str, float]] = {
             "pending_calls": ("Calls that run or wait", pending),
             "sse_streams": ("Open SSE streams", streams),
@@ -101,15 +70,14 @@ class Metrics(Collector):
         for name in ("documents", "emails", "chunks", "embedded_chunks", "products", "generation"):
             gauges[f"index_{name}"] = (f"The index's {name}", getattr(status, name))
         for name, (about, value) in gauges.items():
-            yield GaugeMetricFamily(f"librarian_{name}", about, value)
-        entries = GaugeMetricFamily("librarian_cache_entries", "Entries of a cache", labels=["cache"])
-        lookups = CounterMetricFamily("librarian_cache_lookups", "Lookups in a cache", labels=["cache", "result"])
+            Gauge(f"librarian_{name}", about, registry=now).set(value)
+        entries = Gauge("librarian_cache_entries", "Entries of a cache", ["cache"], registry=now)
+        lookups = Counter("librarian_cache_lookups", "Lookups in a cache", ["cache", "result"], registry=now)
         for name, cache in status.caches:
-            entries.add_metric([name], cache.entries)
-            lookups.add_metric([name, "hit"], cache.hits)
-            lookups.add_metric([name, "miss"], cache.misses)
-        yield entries
-        yield lookups
+            entries.labels(name).set(cache.entries)
+            lookups.labels(name, "hit").inc(cache.hits)
+            lookups.labels(name, "miss").inc(cache.misses)
+        return generate_latest(self._registry) + generate_latest(now)
 
 
 logger = logging.getLogger(__name__)
@@ -122,7 +90,7 @@ def error_response(
     status: int, code: str, message: str, hint: str = "", headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
     """An error in its one shape."""
-    body = ErrorResponse(error=ErrorBody(code=code, message=message, hint=hint))
+    body = schemas.ErrorResponse(error=schemas.ErrorBody(code=code, message=message, hint=hint))
     return JSONResponse(body.model_dump(), status, headers=dict(headers or {}))
 
 
@@ -155,65 +123,62 @@ HEALTH: Final = ("/health", "/api/health")
 READY: Final = "/ready"
 Endpoint = Callable[[Request], Awaitable[Response]]
 DRAFT_HEADER: Final = "librarian-draft"  #: the page sends `1` with a question that is still being typed
-SEARCHES: Final[Mapping[str, Operation]] = {
-    "documents": OPERATIONS["search_documentation"],
-    "emails": OPERATIONS["search_emails"],
+SEARCHES: Final[Mapping[str, schemas.Operation]] = {
+    "documents": schemas.OPERATIONS["search_documentation"],
+    "emails": schemas.OPERATIONS["search_emails"],
 }
-PATHS: Final[Mapping[str, tuple[Operation, tuple[str, ...]]]] = {
-    "/api/document": (OPERATIONS["get_document"], ("GET", "POST")),
-    "/api/thread": (OPERATIONS["get_email_thread"], ("GET", "POST")),
-    "/api/products": (OPERATIONS["list_products"], ("GET",)),
-    "/api/components": (OPERATIONS["list_components"], ("GET",)),
-    "/api/facets": (OPERATIONS["list_facets"], ("GET",)),
-    "/api/analyze": (OPERATIONS["analyze_query"], ("GET", "POST")),
-    "/api/cache": (OPERATIONS["clear_search_cache"], ("DELETE",)),
-    "/api/status": (OPERATIONS["get_index_status"], ("GET",)),
-    "/api/registry": (OPERATIONS["search_registry"], ("GET", "POST")),
+PATHS: Final[Mapping[str, tuple[schemas.Operation, tuple[str, ...]]]] = {
+    "/api/document": (schemas.OPERATIONS["get_document"], ("GET", "POST")),
+    "/api/thread": (schemas.OPERATIONS["get_email_thread"], ("GET", "POST")),
+    "/api/products": (schemas.OPERATIONS["list_products"], ("GET",)),
+    "/api/components": (schemas.OPERATIONS["list_components"], ("GET",)),
+    "/api/facets": (schemas.OPERATIONS["list_facets"], ("GET",)),
+    "/api/analyze": (schemas.OPERATIONS["analyze_query"], ("GET", "POST")),
+    "/api/cache": (schemas.OPERATIONS["clear_search_cache"], ("DELETE",)),
+    "/api/status": (schemas.OPERATIONS["get_index_status"], ("GET",)),
+    "/api/registry": (schemas.OPERATIONS["search_registry"], ("GET", "POST")),
 }
 _ERRORS: dict[int | str, dict[str, Any]] = {
-    400: {"model": ErrorResponse, "description": "Wrong arguments"},
-    401: {"model": ErrorResponse, "description": "The token is missing or wrong"},
-    403: {"model": ErrorResponse, "description": "A page of another origin asks"},
-    404: {"model": ErrorResponse, "description": "What was named isn't there"},
-    405: {"model": ErrorResponse, "description": "The path has other methods, which Allow names"},
-    408: {"model": ErrorResponse, "description": "The request took too long to arrive"},
-    413: {"model": ErrorResponse, "description": "The body is too large"},
-    421: {"model": ErrorResponse, "description": "The server doesn't answer under this host name"},
-    429: {"model": ErrorResponse, "description": "More requests a minute than allowed; see Retry-After"},
-    431: {"model": ErrorResponse, "description": "The head of the request is too large"},
-    500: {"model": ErrorResponse, "description": "A bug of Librarian, written to its log"},
-    503: {"model": ErrorResponse, "description": "Busy, or a part doesn't work at the moment"},
+    400: {"model": schemas.ErrorResponse, "description": "Wrong arguments"},
+    401: {"model": schemas.ErrorResponse, "description": "The token is missing or wrong"},
+    403: {"model": schemas.ErrorResponse, "description": "A page of another origin asks"},
+    404: {"model": schemas.ErrorResponse, "description": "What was named isn't there"},
+    405: {"model": schemas.ErrorResponse, "description": "The path has other methods, which Allow names"},
+    408: {"model": schemas.ErrorResponse, "description": "The request took too long to arrive"},
+    413: {"model": schemas.ErrorResponse, "description": "The body is too large"},
+    421: {"model": schemas.ErrorResponse, "description": "The server doesn't answer under this host name"},
+    429: {"model": schemas.ErrorResponse, "description": "More requests a minute than allowed; see Retry-After"},
+    431: {"model": schemas.ErrorResponse, "description": "The head of the request is too large"},
+    500: {"model": schemas.ErrorResponse, "description": "A bug of Librarian, written to its log"},
+    503: {"model": schemas.ErrorResponse, "description": "Busy, or a part doesn't work at the moment"},
 }
 
 
-def add_routes(app: FastAPI, handle: LibraryHandle, calls: Calls, limits: ResultLimits) -> None:
+def add_routes(app: FastAPI, handle: LibraryHandle, calls: Calls, limits: schemas.ResultLimits) -> None:
     """Register all routes over one library, with their schemas for OpenAPI."""
 
-    async def respond(operation: Operation, arguments: Mapping[str, object]) -> Response:
-        def call() -> ResponseModel:
-            response: ResponseModel = handle.call(operation.name, arguments)
-            return response
-
-        body = await calls.answer("rest", operation.name, call, lambda response: response.as_json())
+    async def respond(operation: schemas.Operation, arguments: Mapping[str, object]) -> Response:
+        call = partial(handle.call, operation.name, arguments)
+        body = await calls.answer("rest", operation.name, call, schemas.ResponseModel.as_json)
         return Response(body, media_type="application/json")
 
     async def search(request: Request) -> Response:
         DRAFT.set(request.headers.get(DRAFT_HEADER) == "1")
         arguments = await arguments_of(request)
         searched = {"type": arguments.pop("type")} if "type" in arguments else {}
-        operation = SEARCHES[validated(FacetsRequest, searched, "search").type]
+        operation = SEARCHES[schemas.validated(schemas.FacetsRequest, searched, "search").type]
         names = ["type", *operation.request.model_fields]
-        for unknown in arguments.keys() - {*names, *ALIASES}:
-            raise unknown_argument(operation.name, unknown, arguments, names)
+        for unknown in arguments.keys() - {*names, *schemas.ALIASES}:
+            raise schemas.unknown_argument(operation.name, unknown, arguments, names)
         return await respond(operation, arguments)
 
-    def endpoint_of(operation: Operation) -> Endpoint:
+    def endpoint_of(operation: schemas.Operation) -> Endpoint:
         async def endpoint(request: Request) -> Response:
             return await respond(operation, await arguments_of(request))
 
         return endpoint
 
-    def add(path: str, methods: Sequence[str], endpoint: Endpoint, operation: Operation, answer: Any) -> None:
+    def add(path: str, methods: Sequence[str], endpoint: Endpoint, operation: schemas.Operation, answer: Any) -> None:
         for method in methods:
             app.add_api_route(
                 path,
@@ -227,7 +192,13 @@ def add_routes(app: FastAPI, handle: LibraryHandle, calls: Calls, limits: Result
                 openapi_extra=_taken(operation, method, limits),
             )
 
-    add("/api/search", ("GET", "POST"), search, SEARCHES["documents"], SearchResponse | EmailSearchResponse)
+    add(
+        "/api/search",
+        ("GET", "POST"),
+        search,
+        SEARCHES["documents"],
+        schemas.SearchResponse | schemas.EmailSearchResponse,
+    )
     for path, (operation, methods) in PATHS.items():
         add(path, methods, endpoint_of(operation), operation, operation.response)
 
@@ -242,8 +213,8 @@ def add_routes(app: FastAPI, handle: LibraryHandle, calls: Calls, limits: Result
             path,
             health,
             methods=["GET"],
-            response_model=HealthResponse,
-            responses={503: {"model": HealthResponse, "description": "Not ready: `reasons` says why"}}
+            response_model=schemas.HealthResponse,
+            responses={503: {"model": schemas.HealthResponse, "description": "Not ready: `reasons` says why"}}
             if path == READY
             else None,
             summary="Whether the whole library can answer" if path == READY else "Whether all is well",
@@ -254,7 +225,7 @@ def add_routes(app: FastAPI, handle: LibraryHandle, calls: Calls, limits: Result
 # -- OpenAPI
 
 
-def _taken(operation: Operation, method: str, limits: ResultLimits) -> dict[str, Any]:
+def _taken(operation: schemas.Operation, method: str, limits: schemas.ResultLimits) -> dict[str, Any]:
     """What a route takes. A body of `/api/search` is of one type; of its parameters words say which they are for."""
     if operation is SEARCHES["documents"]:
         of_types = {kind: _schema(one, limits) for kind, one in SEARCHES.items()}
@@ -271,9 +242,9 @@ def _taken(operation: Operation, method: str, limits: ResultLimits) -> dict[str,
     return _body(schema) if method == "POST" else {"parameters": _parameters(schema)}
 
 
-def _schema(operation: Operation, limits: ResultLimits) -> dict[str, Any]:
+def _schema(operation: schemas.Operation, limits: schemas.ResultLimits) -> dict[str, Any]:
     """The arguments; required text may not be blank, which schemas for models leave out to be short."""
-    schema = input_schema(operation.request, limits, for_models=False)
+    schema = schemas.input_schema(operation.request, limits, for_models=False)
     needed = schema.get("required", [])
     properties = {
         name: {**item, "pattern": r"\S"} if name in needed and item.get("type") == "string" else item

@@ -31,7 +31,7 @@ OnProgress = Callable[[Mapping[str, Any]], None]
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: The parts of `librarian --help`, in their order.
-ASK, KEEP, MEASURE, SET_UP = PANELS = ("Ask", "Keep the library", "Measure", "Set up")
+ASK, KEEP, MEASURE, SET_UP = ("Ask", "Keep the library", "Measure", "Set up")
 
 
 def _shared(annotation: Any, help: str, metavar: str | None = None, *names: str) -> Any:
@@ -172,10 +172,7 @@ class _QueryCommand(_Command):
 
 
 class _Group(_ShortHelp, TyperGroup):
-    def list_commands(self, ctx: Any) -> list[str]:
-        """The names of all commands, by panel."""
-        panels = {name: getattr(command, "rich_help_panel", None) for name, command in self.commands.items()}
-        return sorted(panels, key=lambda name: PANELS.index(panels[name]) if panels[name] in PANELS else 0)
+    pass
 
 
 class Application(typer.Typer):

@@ -58,15 +58,18 @@ def search(page: Page, answer: Answer, *, why: bool = False, everything: bool = 
             page.line()
     if results and not shown:
         page.line()
-    for suggestion in answer.get("suggestions") or ():
-        page.line(in_own_words(suggestion["text"]), indent=3)
+    _lines(page, [suggestion["text"] for suggestion in answer.get("suggestions") or ()], indent=3)
     rewritten = answer.get("rewritten") or {}
     if rewritten.get("search_terms") and rewritten["source"] != "spelling":  # which the suggestions tell
         page.line(f"Also searched for: {rewritten['search_terms']} ({rewritten['source']})", indent=3)
-    for note in answer.get("notes") or ():
-        page.line(in_own_words(note), indent=3)
+    _lines(page, answer.get("notes"), indent=3)
     page.line((_search_summary(answer, len(shown), everything=everything), "dim"))
-    degraded(page, answer)
+    _lines(page, answer.get("degraded"), "degraded: ", "yellow")
+
+
+def _lines(page: Page, items: Sequence[object] | None, label: str = "", style: str = "dim", *, indent: int = 0) -> None:
+    for item in items or ():
+        page.line((label, style), in_own_words(str(item)), indent=indent)
 
 
 def _heading(page: Page, result: Answer, *, graded: bool) -> None:
@@ -132,12 +135,6 @@ def _search_summary(answer: Answer, shown: int, *, everything: bool) -> str:
     return " · ".join(parts)
 
 
-def degraded(page: Page, answer: Answer) -> None:
-    """What was configured and doesn't work."""
-    for reason in answer.get("degraded") or ():
-        page.line(("degraded: ", "yellow"), in_own_words(str(reason)))
-
-
 def document(page: Page, answer: Answer) -> None:
     """A document or a part of it. In a pipe it is the text alone."""
     if page.styled:
@@ -152,8 +149,7 @@ def document(page: Page, answer: Answer) -> None:
         page.passage(answer["content"], indent=0)
     if missing := answer.get("missing_section"):
         page.line((f"… no section {missing!r}: this is the document", "red"))
-    for note in answer.get("notes") or ():
-        page.line((f"… {in_own_words(note)}", "dim"))
+    _lines(page, answer.get("notes"), "… ")
     if answer.get("stale"):
         page.line(("… stale: the file has changed since it was read", "red"))
     if answer.get("next_column"):
@@ -229,8 +225,7 @@ def status(page: Page, answer: Answer) -> None:
         page.line((f"{name}: ", "dim"), value)
     _left_out(page, "skipped", answer["skipped"]["total"], answer["skipped"]["examples"])
     _left_out(page, "unreadable", answer["failures"]["total"], answer["failures"]["items"])
-    for note in answer.get("notes") or ():
-        page.line(("note: ", "dim"), in_own_words(note))
+    _lines(page, answer.get("notes"), "note: ")
 
 
 def _left_out(page: Page, word: str, total: int, items: Sequence[Answer]) -> None:
@@ -252,11 +247,9 @@ def refresh(page: Page, answer: Answer, *, folder: str = "") -> None:
     for item in answer.get("failed") or ():
         page.line(("unreadable: ", "red"), f"{item['path']}  {item['reason']}")
     reasons = answer.get("reasons") or ()
-    for reason in reasons:
-        page.line(("not done: ", "red"), reason)
-    for note in answer.get("notes") or ():
-        if not any(reason.endswith(note) for reason in reasons):
-            page.line(("note: ", "dim"), in_own_words(note))
+    _lines(page, reasons, "not done: ", "red")
+    notes = [note for note in answer.get("notes") or () if not any(reason.endswith(note) for reason in reasons)]
+    _lines(page, notes, "note: ")
     held = answer["documents"] or answer.get("emails")
     if not (held or answer["skipped"]["total"] or answer.get("failed") or reasons):
         page.line(("note: ", "dim"), f"no file to index was found in {folder or 'the folder'}")
@@ -271,8 +264,7 @@ def evaluation(page: Page, answer: Answer) -> None:
         page.table(["mode", *measures], rows)
     if "questions" in answer:
         page.line((f"{counted(answer['questions'], 'question')}; mean with its 95% interval", "dim"))
-    for note in answer.get("notes") or ():
-        page.line(("note: ", "dim"), in_own_words(str(note)))
+    _lines(page, answer.get("notes"), "note: ")
 
 
 def _measure(value: object) -> str:

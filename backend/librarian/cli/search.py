@@ -13,7 +13,7 @@ import typer
 from ..daemon import address
 from ..errors import NOTHING_FOUND, CallerError, LibrarianError
 from ..models import Mode
-from . import index, rendering  # noqa: F401  (they add their commands)
+from . import rendering
 from .application import ASK, Target, app
 from .wording import option_of
 
@@ -181,3 +181,6 @@ def _line_range(lines: str | None) -> tuple[int | None, int | None]:
         return int(first), int(last) if last else None if dash else int(first)
     except ValueError:
         raise CallerError(f"--lines is {lines!r}.", hint="Write 10-20, 10- or 10.") from None
+
+
+from . import index  # noqa: E402, F401  (it adds its commands, which the help names after these)

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 import uvloop
 
 from .. import __version__
-from ..api.library_handle import Calls, LazyMcpServer, LibraryHandle
+from ..api.library_handle import LibraryHandle
 from ..errors import SETUP, LibrarianError, SetupError, Unavailable
 from ..files.lock import DAEMON, FolderLock
 from ..files.writing import private_umask
@@ -45,7 +45,6 @@ from .client_log import ClientLog
 from .discovery import fingerprint
 
 if TYPE_CHECKING:
-    from ..api.mcp import McpServer
     from .server import SocketServer
 
 logger = logging.getLogger(__name__)
@@ -226,15 +225,14 @@ class _Process:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._end)
         loop.add_signal_handler(signal.SIGHUP, self._reload)
-        mcp_server = LazyMcpServer(self._mcp_server)
         try:
-            app = await asyncio.to_thread(self._build_app, mcp_server)
+            app = await asyncio.to_thread(self._build_app)
             async with app.router.lifespan_context(app), self._socket_server(app) as server:
-                opening = asyncio.create_task(self._open(mcp_server))
+                opening = asyncio.create_task(self._open())
                 watching = asyncio.create_task(self._watch(server))
                 async with self._http(app, opening):
                     await self._stop.wait()
-                    mcp_server.end_streams()
+                    app.state.mcp_server.end_streams()
                     await server.close()
                 await opening
                 await watching
@@ -244,12 +242,22 @@ class _Process:
         if self._failure is not None:
             raise self._failure
 
-    def _build_app(self, mcp_server: LazyMcpServer) -> Any:
+    def _build_app(self) -> Any:
         with _no_gc():
+            from ..api.mcp import McpServer
             from ..web.app import build_app
 
             import_module("librarian.daemon.server")
         settings = self.settings
+        limits = ResultLimits(settings.search.default_results, settings.search.max_results)
+        mcp_server = McpServer(
+            self._handle,
+            toolsets=sorted(settings.enabled_toolsets),
+            limits=limits,
+            version=__version__,
+            title=settings.system.name,
+            on_call=ClientLog(settings.index.path).note,
+        )
         return build_app(
             self._handle,
             token=revealed(settings.security.token),
@@ -259,14 +267,13 @@ class _Process:
             rate_limit=settings.security.rate_limit or None,
             access_log=settings.logging.access,
             version=__version__,
-            limits=self._limits,
+            limits=limits,
             mcp_server=mcp_server,
         )
 
-    async def _open(self, mcp_server: LazyMcpServer) -> None:
+    async def _open(self) -> None:
         """Open the library and let it begin its work; where that fails, tell those who wait and stop."""
         if self.listener is None and self._handle.introduced:
-            await mcp_server.wait()
             await asyncio.sleep(HANDSHAKE_S)
         try:
             await asyncio.to_thread(self._build)
@@ -275,8 +282,6 @@ class _Process:
             self._failure = error
             failure = error if isinstance(error, LibrarianError) else Unavailable(repr(error), hint="See daemon.log.")
             self._handle.failed(failure)
-            if self.listener is None:
-                await mcp_server.wait()
             await asyncio.sleep(FAILED_S)
             self._stop.set()
 
@@ -379,28 +384,6 @@ class _Process:
     def _url(self) -> str:
         assert self.listener is not None
         return addresses.url_of(*self.listener.getsockname()[:2])
-
-    @property
-    def _limits(self) -> ResultLimits:
-        return ResultLimits(self.settings.search.default_results, self.settings.search.max_results)
-
-    def _mcp_server(self, calls: Calls) -> McpServer:
-        if self.listener is not None:
-            # a first answer by words needs no MCP, whose import takes the processor for a second
-            with contextlib.suppress(LibrarianError):
-                self._handle.wait()
-        with _no_gc():
-            from ..api.mcp import McpServer
-
-        return McpServer(
-            self._handle,
-            toolsets=sorted(self.settings.enabled_toolsets),
-            limits=self._limits,
-            calls=calls,
-            version=__version__,
-            title=self.settings.system.name,
-            on_call=ClientLog(self.settings.index.path).note,
-        )
 
     @contextlib.asynccontextmanager
     async def _http(self, app: Any, opening: asyncio.Task[None]) -> AsyncIterator[None]:

@@ -21,7 +21,6 @@ from ..schemas import ResultLimits
 from .pages import PATHS, Pages
 
 if TYPE_CHECKING:
-    from ..api.library_handle import LazyMcpServer
     from ..api.mcp import McpServer
     from ..library import Librarian
 
@@ -50,7 +49,7 @@ def build_app(
     access_log: bool = True,
     version: str = "",
     limits: ResultLimits = ResultLimits(),
-    mcp_server: McpServer | LazyMcpServer | None = None,
+    mcp_server: McpServer | None = None,
 ) -> FastAPI:
     """The web application over `library`; its lifespan runs the MCP server, so serve it with lifespan on.
 

@@ -18,7 +18,7 @@ from mcp.shared.message import SessionMessage
 from starlette.applications import Starlette
 
 from librarian import __version__
-from librarian.api.library_handle import LazyMcpServer, mcp_routes
+from librarian.api.library_handle import mcp_routes
 from librarian.api.mcp import McpServer
 from librarian.daemon import stdio_bridge
 from librarian.daemon.address import Address
@@ -77,9 +77,7 @@ def unused(*_: object) -> dict[str, object]:
 
 
 @contextlib.asynccontextmanager
-async def line_pair(
-    door: McpServer | LazyMcpServer,
-) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+async def line_pair(door: McpServer) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """A byte stream at whose other end a stdio bridge passes lines to `door`; ends when the client closes its side."""
     ours, theirs = socket.socketpair()
     with tempfile.TemporaryDirectory() as name, theirs, theirs.makefile("rb") as source:
