@@ -655,7 +655,6 @@ class Indexer:
             if self._is_embedding:
                 return
             self._close_pools()
-        self._meta("root")  # any read: the catalog then closes connections that nobody has used for long
         give_back()
 
     def _run_embedding(self) -> None:

@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import sqlite3
-import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -25,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 _DIALECT: Final = Dialect("INTEGER PRIMARY KEY", "TEXT", "BLOB", " WITHOUT ROWID", "")
-_IDLE_S: Final = 30.0  #: an unused read connection is closed after this long: each keeps 2 MB of pages
+_SPARE: Final = 2  #: unused read connections that are kept: each keeps 2 MB of pages
 _MOST: Final = 20  #: sentences per kind of trouble
 _STREAMED: Final = 8192  #: rows per batch: as many as a block of the exact store
 _MARK: Final = ".suspect"
@@ -76,7 +75,7 @@ class SqliteDatabase(Database):
         self._damage = ""
         self._closed = False
         self._write_lock, self._connections_lock = RLock(), RLock()
-        self._idle: list[tuple[sqlite3.Connection, float]] = []  # with the time since when, longest first
+        self._idle: list[sqlite3.Connection] = []
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if _mark_of(path).exists():
             raise Damaged(f"The {name} {path} could not be read when it was open before.")
@@ -99,7 +98,7 @@ class SqliteDatabase(Database):
     def read(self) -> Iterator[Session]:
         with self._connections_lock:
             self._require_open()
-            connection = self._idle.pop()[0] if self._idle else None
+            connection = self._idle.pop() if self._idle else None
         try:
             if connection is None:
                 connection = _connect(self.path)
@@ -111,7 +110,12 @@ class SqliteDatabase(Database):
         finally:
             if connection is not None:
                 connection.rollback()
-                self._put_back(connection)
+                with self._connections_lock:
+                    is_spare = len(self._idle) < _SPARE and not self._closed
+                    if is_spare:
+                        self._idle.append(connection)
+                if not is_spare:
+                    connection.close()
 
     @contextmanager
     def write(self) -> Iterator[Session]:
@@ -143,7 +147,7 @@ class SqliteDatabase(Database):
         with self._connections_lock:
             self._closed = True
             idle, self._idle = self._idle, []
-        for connection, _ in idle:
+        for connection in idle:
             connection.close()
         with self._write_lock:
             self._writer.close()
@@ -189,8 +193,9 @@ class SqliteDatabase(Database):
         return SetupError(f"The {self._name} {self.path} can't be opened: {length or error}.", hint=hint)
 
     def _prepare(self, template: str, version: int) -> None:
-        found, application = self._number("user_version"), self._number("application_id")
-        tables = self._writer.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        asked = "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema) FROM"
+        statement = f"{asked} pragma_user_version, pragma_application_id"
+        found, application, tables = self._writer.execute(statement).fetchone()
         own = (APPLICATION_ID, 0) if template == EMBEDDING_CACHE else (APPLICATION_ID,)  # caches carried none before
         if tables and application not in own:
             raise SetupError(
@@ -206,22 +211,9 @@ class SqliteDatabase(Database):
             for statement in ("BEGIN IMMEDIATE", *tables_for(_DIALECT, template), *marks, "COMMIT"):
                 self._writer.execute(statement)
 
-    def _number(self, pragma: str) -> int:
-        return int(self._writer.execute(f"PRAGMA {pragma}").fetchone()[0])
-
     def _require_open(self) -> None:
         if self._closed:
             raise Unavailable(f"The {self._name} {self.path} is closed.", hint="Open the library again.")
-
-    def _put_back(self, connection: sqlite3.Connection) -> None:
-        """Keep it for the next reader, who takes the one used last; close those that nobody has taken for long."""
-        now = time.monotonic()
-        with self._connections_lock:
-            self._idle.append((connection, now))
-            done = [old for old, since in self._idle if self._closed or now - since > _IDLE_S]
-            del self._idle[: len(done)]
-        for old in done:
-            old.close()
 
 
 def quarantined(path: Path, why: str) -> str:

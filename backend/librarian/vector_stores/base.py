@@ -37,14 +37,23 @@ class VectorStore(Protocol):
     dimension: int
 
     def upsert(self, ids: Ids, vectors: Vectors, payloads: Sequence[Payload] | None = None) -> None:
-        """Store or replace; shapes (n,) and (n, dimension), scaled to unit length, the last of equal ids winning.
+        """Store or replace; shapes (n,) and (n, dimension), scaled to unit length (zero rows stay zero), the last of
+        equal ids winning.
 
         `payloads`, one for each, are what a store that filters by itself filters on. Raises `ValueError` where shapes
         don't fit or a vector holds a NaN; then nothing of the batch is stored."""
-        given = dict(zip(np.asarray(ids).tolist(), payloads or repeat({}), strict=bool(payloads)))
-        ids, vectors = checked_batch(ids, vectors, self.dimension)
-        if ids.size:
-            self._put(ids, vectors, [given[number] for number in ids.tolist()])
+        ids, vectors = np.asarray(ids, dtype=np.int64), np.asarray(vectors, dtype=np.float32)
+        if not (ids.size or vectors.size):
+            return
+        if ids.ndim != 1 or vectors.shape != (ids.size, self.dimension):
+            raise ValueError(
+                f"{ids.size} ids need vectors of shape ({ids.size}, {self.dimension}), not {vectors.shape}."
+            )
+        if not np.isfinite(vectors).all():  # such rows would be found by every question
+            raise ValueError("A vector holds a NaN or an infinity; nothing of the batch was stored.")
+        given = dict(zip(ids.tolist(), payloads or repeat({}), strict=bool(payloads)))
+        unique, from_end = np.unique(ids[::-1], return_index=True)
+        self._put(unique, unit(vectors[ids.size - 1 - from_end]), [given[number] for number in unique.tolist()])
 
     def delete(self, ids: Ids) -> None:
         """Drop these windows; unknown ids are left aside."""
@@ -60,7 +69,9 @@ class VectorStore(Protocol):
             return np.empty(0, np.int64), np.empty(0, np.float32)
         ids, cosines = self._near(question, limit, selection)
         keep = passes(selection, ids)
-        return best_first(ids[keep], cosines[keep], limit)
+        ids, cosines = ids[keep], cosines[keep]
+        order = np.lexsort((ids, -cosines))[:limit]
+        return ids[order], np.asarray(cosines[order], dtype=np.float32)
 
     def _put(self, ids: Ids, vectors: Vectors, payloads: Sequence[Payload]) -> None:
         """Store rows, replacing those of equal ids; ids are ascending, rows of unit length."""
@@ -82,23 +93,6 @@ class VectorStore(Protocol):
 
     def close(self) -> None:
         """Let go of files and connections; what was stored stays."""
-
-
-def checked_batch(ids: Ids, vectors: Vectors, dimension: int) -> tuple[Ids, Vectors]:
-    """The batch by ascending id, the last of equal ids winning, rows scaled to unit length (zero rows stay zero).
-
-    Raises `ValueError` where shapes don't fit or a vector holds a NaN: such rows would be found by every question.
-    """
-    ids = np.asarray(ids, dtype=np.int64)
-    vectors = np.asarray(vectors, dtype=np.float32)
-    if vectors.size == 0 and ids.size == 0:
-        return ids.reshape(0), vectors.reshape(0, dimension)
-    if ids.ndim != 1 or vectors.shape != (ids.size, dimension):
-        raise ValueError(f"{ids.size} ids need vectors of shape ({ids.size}, {dimension}), not {vectors.shape}.")
-    if not np.isfinite(vectors).all():
-        raise ValueError("A vector holds a NaN or an infinity; nothing of the batch was stored.")
-    unique, from_end = np.unique(ids[::-1], return_index=True)
-    return unique, unit(vectors[ids.size - 1 - from_end])
 
 
 def checked_question(vector: Vector, dimension: int) -> Vector:
@@ -140,12 +134,6 @@ def passes(selection: Selection, ids: Ids) -> npt.NDArray[np.bool_]:
     out = np.zeros(ids.size, dtype=np.bool_)
     out[inside] = mask[chunks[inside]]
     return out
-
-
-def best_first(ids: Ids, cosines: Vector, limit: int) -> tuple[Ids, Vector]:
-    """The `limit` best, ties by ascending id."""
-    order = np.lexsort((ids, -cosines))[: max(limit, 0)]
-    return ids[order], np.asarray(cosines[order], dtype=np.float32)
 
 
 class StoreSet:

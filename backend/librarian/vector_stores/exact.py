@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Lock
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -119,10 +119,13 @@ class _Block:
 
         self._rows = rows
         self._map: mmap.mmap | None = None
-        with suppress(OSError):  # no space: they stay in memory
-            self._map = _mapped(rows, folder) if folder else None
-        if self._map is not None:
-            self._rows = np.frombuffer(self._map, np.float16).reshape(rows.shape)
+        if folder is not None:
+            # A file that has no name, and goes with the process. Where there is no space, they stay in memory.
+            with suppress(OSError), TemporaryFile(dir=folder) as file:
+                file.write(rows.tobytes())
+                file.flush()
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                self._rows = np.frombuffer(self._map, np.float16).reshape(rows.shape)
         scales = np.empty(rows.shape[0], np.float32)
         small = np.empty(rows.shape[::-1], np.int8)
         for start in range(0, rows.shape[0], _CACHED_ROWS):
@@ -150,39 +153,24 @@ class _Block:
         if self._map is not None:
             self._map.madvise(mmap.MADV_DONTNEED)
 
-    def scan(self, question: _Question) -> Vector:
+    def scan(self, asked: dict[str, npt.NDArray[Any]]) -> Vector:
         """Cosines as far as int8 tells them, shape (rows,)."""
-        return np.asarray(self._session.run(None, {"question": question.parts, "worth": question.worth})[0][0])
+        return np.asarray(self._session.run(None, asked)[0][0])
 
 
-def _mapped(rows: HalfVectors, folder: Path) -> mmap.mmap:
-    """The rows in a file of the folder that has no name, and goes with the process."""
-    with TemporaryFile(dir=folder) as file:
-        file.write(rows.tobytes())
-        file.flush()
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+def _asked(vector: Vector) -> dict[str, npt.NDArray[Any]]:
+    """What a scan is given: the question as two 7-bit parts, `ZERO_POINT` added, and what one level of each is worth.
 
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """A question as two 7-bit parts: `worth[0, 0] · parts[0] + worth[0, 1] · parts[1]`, the second being what the first
-    lost: one part would add four times the error of the rows' own rounding."""
-
-    parts: npt.NDArray[np.uint8]  #: shape (2, dimension), `ZERO_POINT` added
-    worth: Vectors  #: of one level of each part, shape (1, 2)
-
-    @classmethod
-    def of(cls, vector: Vector) -> _Question:
-        first, coarse = _levels(vector)
-        second, fine = _levels(vector - first * coarse)
-        parts = (np.stack([first, second]) + ZERO_POINT).astype(np.uint8)
-        return cls(parts, np.array([[coarse, fine]], dtype=np.float32))
-
-
-def _levels(vector: Vector) -> tuple[Vector, np.float32]:
-    largest = np.abs(vector).max()
-    scale = np.float32(largest / _QUESTION_LEVELS if largest > 0 else 1)
-    return np.rint(vector / scale), scale
+    The second part is what the first lost: one part would add four times the error of the rows' own rounding."""
+    parts, worth, rest = [], [], vector
+    for _ in range(2):
+        largest = np.abs(rest).max()
+        scale = np.float32(largest / _QUESTION_LEVELS if largest > 0 else 1)
+        levels = np.rint(rest / scale)
+        rest = rest - levels * scale
+        parts.append(levels + ZERO_POINT)
+        worth.append(scale)
+    return {"question": np.array(parts, dtype=np.uint8), "worth": np.array([worth], dtype=np.float32)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,11 +263,11 @@ class ExactStore(VectorStore):
     def _scan(self, state: _State, vector: Vector) -> Vector:
         """Cosines of all rows, off by 0.0002 on average at 384 dimensions. Of many blocks another thread scans what it
         gets to: none, where it is busy elsewhere."""
-        question = _Question.of(vector)
+        asked = _asked(vector)
         # Not by BLAS, which may share so little work among threads and wait for them longer than it takes. The tail,
         # which takes longest, is first.
         scans = [partial(np.einsum, "ij,j->i", state.tail, vector)]
-        scans += [partial(block.scan, question) for block in state.blocks]
+        scans += [partial(block.scan, asked) for block in state.blocks]
         scores: list[Vector] = [vector] * len(scans)
         numbers = iter(range(len(scans)))  # shared by both: under the interpreter's lock each is given out once
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,14 +21,10 @@ from ..storage.postgres.database import Database, PostgresSession
 from ..storage.postgres.keyword_index import by_chunk
 from .base import Hnsw, Payload, VectorStore
 
-if TYPE_CHECKING:
-    from psycopg import Connection
-
 OLDEST: Final = (0, 8)  #: pgvector's version that has both `halfvec` (0.7) and `hnsw.iterative_scan`
 MOST_CONSIDERED: Final = 1000  #: pgvector's limit of hnsw.ef_search
 MOST_MET: Final = 200_000  #: rows that the graph may meet in search of some that pass
 ONE_BY_ONE: Final = 10_000  #: chunks that are compared without the graph
-_COUNT_CACHED_S: Final = 5.0
 _TIE: Final = 6  # decimals in which cosines must differ
 _CHUNK: Final = f"(id / {WINDOWS_PER_CHUNK})"
 _SEARCH: Final = "SELECT id, vector <=> %(question)s AS distance FROM"
@@ -58,7 +52,6 @@ class PgVectorStore(VectorStore):
     def __init__(self, database: Database, model: str, dimension: int, hnsw: Hnsw = Hnsw()) -> None:
         self.dimension = dimension
         self._database, self._hnsw = database, hnsw
-        self._count, self._counted_until = 0, float("-inf")
         self.table = f"vectors_{hashlib.sha256(model.encode()).hexdigest()[:12]}"
         with database.write() as session:
             session.rows("SELECT pg_advisory_xact_lock(?)", database.lock_key(f"vectors/{model}"))
@@ -74,12 +67,12 @@ class PgVectorStore(VectorStore):
 
         statement = f"""INSERT INTO {self.table} (id, vector) VALUES (?::int8, ?::halfvec)
             ON CONFLICT (id) DO UPDATE SET vector = excluded.vector"""
-        with self._writing() as session:
+        with self._database.write() as session:
             rows = zip(ids.tolist(), map(HalfVector, vectors), strict=True)
             session.many(statement, rows)
 
     def _drop(self, ids: Ids) -> None:
-        with self._writing() as session:
+        with self._database.write() as session:
             session.rows(f"DELETE FROM {self.table} WHERE id AMONG ?", ids.tolist())
 
     def _near(self, question: Vector, limit: int, selection: Selection) -> tuple[Ids, Vector]:
@@ -92,18 +85,14 @@ class PgVectorStore(VectorStore):
                 rows = session.connection.execute(_ONE_BY_ONE.format(table=self.table).encode(), given).fetchall()
             else:
                 condition, chosen = by_chunk(selection, _CHUNK)
-                rows = self._by_graph(session.connection, condition, {**given, **chosen}, limit)
+                rows = self._by_graph(session, condition, {**given, **chosen}, limit)
         # a row of zeros has no direction, and so no distance
         distances = np.nan_to_num(np.array([row[1] for row in rows], dtype=np.float64), nan=1.0)
         return np.array([row[0] for row in rows], dtype=np.int64), np.round(1 - distances, _TIE).astype(np.float32)
 
     def count(self) -> int:
-        """Rows stored; what other servers wrote is noticed after five seconds."""
-        if time.monotonic() > self._counted_until:
-            with self._database.read() as session:
-                self._count = self._count_in(session.connection)
-            self._counted_until = time.monotonic() + (_COUNT_CACHED_S if self._count else 0)
-        return self._count
+        with self._database.read() as session:
+            return self._count_in(session)
 
     def ids(self) -> Ids:
         with self._database.read() as session:
@@ -112,7 +101,7 @@ class PgVectorStore(VectorStore):
 
     def clear(self) -> None:
         """Drop all rows and give their room back."""
-        with self._writing() as session:
+        with self._database.write() as session:
             session.rows(f"TRUNCATE {self.table}")
 
     def close(self) -> None:
@@ -122,19 +111,19 @@ class PgVectorStore(VectorStore):
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _by_graph(
-        self, connection: Connection[Any], condition: str, given: Mapping[str, object], limit: int
+        self, session: PostgresSession, condition: str, given: Mapping[str, object], limit: int
     ) -> list[tuple[Any, ...]]:
-        connection.execute(
-            """SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', 'strict_order', true),
-                      set_config('hnsw.max_scan_tuples', %s, true)""",
-            (str(min(MOST_CONSIDERED, max(self._hnsw.search_ef, limit))), str(MOST_MET)),
+        session.rows(
+            """SELECT set_config('hnsw.ef_search', ?, true), set_config('hnsw.iterative_scan', 'strict_order', true),
+                      set_config('hnsw.max_scan_tuples', ?, true)""",
+            *(str(min(MOST_CONSIDERED, max(self._hnsw.search_ef, limit))), str(MOST_MET)),
         )
         near, every = (text.format(table=self.table, condition=condition).encode() for text in (_NEAR, _ALL))
-        rows: list[tuple[Any, ...]] = connection.execute(near, given).fetchall()
-        if len(rows) >= limit or len(rows) >= self._count_in(connection):
+        rows: list[tuple[Any, ...]] = session.connection.execute(near, given).fetchall()
+        if len(rows) >= limit or len(rows) >= self._count_in(session):
             return rows
         # fewer than asked for: either no more pass, or the graph gave up on meeting them
-        return connection.execute(every, given).fetchall()
+        return session.connection.execute(every, given).fetchall()
 
     def _create(self, session: Session) -> None:
         # Vectors don't compress: reading them inline saves a look into another table. Before PostgreSQL 16 only ALTER
@@ -147,13 +136,8 @@ class PgVectorStore(VectorStore):
         ):
             session.rows(statement)
 
-    def _count_in(self, connection: Connection[Any]) -> int:
-        row = connection.execute(f"SELECT count(*) FROM {self.table}".encode()).fetchone()
-        return 0 if row is None else int(row[0])
-
-    def _writing(self) -> AbstractContextManager[PostgresSession]:
-        self._counted_until = float("-inf")
-        return self._database.write()
+    def _count_in(self, session: Session) -> int:
+        return int(session.rows(f"SELECT count(*) FROM {self.table}")[0][0])
 
 
 def _check_version(session: Session) -> None:

@@ -140,7 +140,7 @@ def test_the_breadth_of_a_graph_search_reaches_every_store_that_has_one(tmp_path
         assert isinstance(made, PgVectorStore)
         seen: list[str] = []
         with made._database.read() as session:
-            made._by_graph(session.connection, "true", {"question": HalfVector([0.5] * 384), "limit": 3}, 3)
+            made._by_graph(session, "true", {"question": HalfVector([0.5] * 384), "limit": 3}, 3)
             seen += session.connection.execute("SELECT current_setting('hnsw.ef_search')").fetchone() or ()
         assert seen == ["17"]
     finally:
