@@ -12,7 +12,6 @@ from ..models import (
     OUTDATED,
     WINDOWS_PER_CHUNK,
     Count,
-    Document,
     Failure,
     Filters,
     Included,
@@ -29,8 +28,7 @@ _BATCH = 500
 MOST_COPIES = 100  #: paths that are named of those with equal content, however many there are
 _MANY_PLACES = 64  #: beyond, reading all files takes less time than looking for each
 
-_CHUNK = ", ".join(f'c."{name}"' for name in CHUNK_COLUMNS)
-_CHUNKS = f"SELECT {_CHUNK} FROM chunks c"
+_CHUNKS = f"""SELECT {", ".join(f'"{name}"' for name in CHUNK_COLUMNS)} FROM chunks c"""
 _MAILS = """SELECT d.id, d.file_path, d.product, d.component, d.chunk_count, d.facts, e.thread_id
     FROM emails e JOIN documents d ON d.id = e.doc_id WHERE"""
 _SAME_CONTENT = "SELECT content_hash, file_path FROM documents WHERE content_hash AMONG ?"
@@ -111,21 +109,18 @@ class CatalogReader:
         alone, where they are given."""
         first = self._memory.embedded_below.get((model, self._forgotten), 0)
         rows = self._rows(
-            f"""SELECT {_CHUNK}, d.title, d.title_in_text
-                FROM chunks c JOIN documents d ON d.id = c.doc_id WHERE c.id >= ?
-                {"" if among is None else "AND c.doc_id AMONG ?"}
+            f"""{_CHUNKS} WHERE c.id >= ? {"" if among is None else "AND c.doc_id AMONG ?"}
                 AND NOT EXISTS (SELECT 1 FROM windows w WHERE w.chunk_id = c.id AND w.model_id = {_MODEL})
                 ORDER BY c.id LIMIT ?""",
             *(first, *([] if among is None else [list(map(int, among))]), model, limit),
         )
         if rows and among is None:  # ids only grow: the next call needn't look below
             self._memory.embedded_below = {(model, self._forgotten): rows[0][0]}
-        found = []
-        for *row, title, title_in_text in rows:
-            stored = stored_chunk(tuple(row))
-            titled = Document("", "", "", "document", "", title, "", title_in_text=bool(title_in_text))
-            found.append((stored, embedding_prefix(titled, stored.chunk.heading_path)))
-        return found
+        found = [stored_chunk(row) for row in rows]
+        documents = self.documents(sorted({stored.doc_id for stored in found}))
+        return [
+            (stored, embedding_prefix(documents[stored.doc_id].document, stored.chunk.heading_path)) for stored in found
+        ]
 
     def windows(self, model: str) -> list[tuple[int, str]]:
         """(window id, window hash) of every embedded chunk, ascending."""

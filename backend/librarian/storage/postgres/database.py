@@ -245,7 +245,8 @@ class Database(BaseDatabase):
         connection.execute(sql.SQL("; ").join([search_path, *idle]))
 
     def _prepare(self, connection: Connection[Any]) -> None:
-        """Make the schema's tables; those of an older version are dropped, but for the embedding cache.
+        """Make the schema's tables; those of an older version or another language are dropped, but for the embedding
+        cache.
 
         Raises `SetupError` where a newer version made them: other servers may use it."""
         from psycopg import sql
@@ -262,26 +263,26 @@ class Database(BaseDatabase):
             connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
             connection.execute(sql.SQL("SET LOCAL search_path TO {}, public").format(sql.Identifier(schema)))
             connection.execute("CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)")
-            row = connection.execute("SELECT version FROM schema_version").fetchone()
-            version = row[0] if row else 0
-            if version > VERSION:
+            connection.execute("ALTER TABLE schema_version ADD COLUMN IF NOT EXISTS text_search text")
+            held = connection.execute("SELECT version, text_search FROM schema_version").fetchone() or (0, None)
+            if held[0] > VERSION:
                 raise SetupError(
-                    f"The schema {schema} has format {version}; this Librarian uses format {VERSION}.",
+                    f"The schema {schema} has format {held[0]}; this Librarian uses format {VERSION}.",
                     hint="Update Librarian, or choose another schema with storage.database_schema.",
                 )
-            if version < VERSION:
-                cached = connection.execute("SELECT to_regclass('vectors')").fetchone() != (None,)
-                if version:
-                    logger.warning("the schema %s has format %d: its documents are read again", schema, version)
-                    connection.execute("DROP FUNCTION IF EXISTS hybrid_search_chunks")
-                    stores = [name for (name,) in connection.execute("SELECT name FROM vector_tables")]
-                    connection.execute(f"DROP TABLE IF EXISTS {', '.join([_DERIVED, *stores])} CASCADE".encode())
-                cache_tables = [] if cached else tables_for(_DIALECT, EMBEDDING_CACHE)
-                for statement in (*tables_for(_DIALECT, CATALOG), *keyword_index.TABLES, *cache_tables):
-                    connection.execute(statement.encode())
-                connection.execute("DELETE FROM schema_version")
-                connection.execute("INSERT INTO schema_version VALUES (%s)", (VERSION,))
-            keyword_index.use_language(connection, self.text_search)
+            if held == (VERSION, self.text_search):
+                return
+            cached = connection.execute("SELECT to_regclass('vectors')").fetchone() != (None,)
+            if held[0]:
+                logger.warning("the schema %s has format %d in %s: its documents are read again", schema, *held)
+                connection.execute("DROP FUNCTION IF EXISTS hybrid_search_chunks")
+                stores = [name for (name,) in connection.execute("SELECT name FROM vector_tables")]
+                connection.execute(f"DROP TABLE IF EXISTS {', '.join([_DERIVED, *stores])} CASCADE".encode())
+            for statement in tables_for(_DIALECT, CATALOG) + ([] if cached else tables_for(_DIALECT, EMBEDDING_CACHE)):
+                connection.execute(statement.encode())
+            keyword_index.create_tables(connection, self.text_search)
+            connection.execute("DELETE FROM schema_version")
+            connection.execute("INSERT INTO schema_version VALUES (%s, %s)", (VERSION, self.text_search))
 
     # -- locks and news --------------------------------------------------------------------------------------------
 

@@ -8,7 +8,6 @@ nothing of how rare a word is, so the learned ranker, which reads BM25 per field
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.resources import files
@@ -27,19 +26,19 @@ if TYPE_CHECKING:
 
     from .database import Database
 
-logger = logging.getLogger(__name__)
-
-TABLES: Final = (
-    """CREATE TABLE entries (
-        chunk_id bigint PRIMARY KEY,
-        doc_id bigint NOT NULL,
-        title text NOT NULL,
-        headings text NOT NULL,
-        path text NOT NULL,
-        body text NOT NULL,
-        names text[] NOT NULL)""",
+_TABLE: Final = """CREATE TABLE entries (
+    chunk_id bigint PRIMARY KEY,
+    doc_id bigint NOT NULL,
+    title text NOT NULL,
+    headings text NOT NULL,
+    path text NOT NULL,
+    body text NOT NULL,
+    names text[] NOT NULL,
+    search tsvector GENERATED ALWAYS AS ({}) STORED)"""
+_INDEXES: Final = (
     "CREATE INDEX entries_by_document ON entries (doc_id)",
     "CREATE INDEX entries_by_name ON entries USING gin (names)",
+    "CREATE INDEX entries_by_word ON entries USING gin (search)",
     "CREATE TABLE vector_tables (model text PRIMARY KEY, name text NOT NULL UNIQUE)",
 )
 
@@ -61,36 +60,26 @@ _NAMED: Final = """(SELECT count(*) FROM unnest(%(names)s::text[]) AS asked (nam
 _RANK: Final = f"ts_rank(%(weights)s::real[], e.search, {_LOOSE}, 32)::double precision"
 
 
-def use_language(connection: Connection[Any], text_search: str) -> None:
-    """Let the database keep a `tsvector` of every entry in that configuration; where it was another, anew."""
+def create_tables(connection: Connection[Any], text_search: str) -> None:
+    """Make the table, where the database keeps a `tsvector` of every entry in that configuration."""
     from psycopg import sql
 
-    row = connection.execute("SELECT value FROM meta WHERE key = 'text_search'").fetchone()
-    if row is not None and row[0] == text_search:
-        return
     if connection.execute("SELECT 1 FROM pg_ts_config WHERE cfgname = %s", (text_search,)).fetchone() is None:
         known = connection.execute("SELECT string_agg(cfgname, ', ' ORDER BY cfgname) FROM pg_ts_config").fetchone()
         raise SetupError(
             f"PostgreSQL has no text search configuration {text_search!r}.",
             hint=f"Set storage.text_search to one of: {known[0] if known else ''}.",
         )
-    if row is not None:
-        logger.warning("storage.text_search is %s now: the keyword index is computed again", text_search)
     language = sql.Literal(text_search)
     vector = sql.SQL(" || ").join(
         sql.SQL("setweight(to_tsvector({}::regconfig, {}), {})").format(language, sql.Identifier(name), label)
         for name, label in _LABELS.items()
     )
-    connection.execute("ALTER TABLE entries DROP COLUMN IF EXISTS search")
-    connection.execute(
-        sql.SQL("ALTER TABLE entries ADD COLUMN search tsvector GENERATED ALWAYS AS ({}) STORED").format(vector)
-    )
-    connection.execute("CREATE INDEX entries_by_word ON entries USING gin (search)")
-    connection.execute("DROP FUNCTION IF EXISTS hybrid_search_chunks")
+    connection.execute(sql.SQL(_TABLE).format(vector))
     # no function setting can be FROM CURRENT before it is set
     connection.execute(sql.SQL("SET LOCAL librarian.text_search TO {}").format(language))
-    connection.execute(_SEARCH_FUNCTION.encode())
-    _set_meta(connection, "text_search", text_search)
+    for statement in (*_INDEXES, _SEARCH_FUNCTION):
+        connection.execute(statement.encode())
 
 
 class PostgresKeywordIndex(KeywordIndex):
@@ -145,7 +134,11 @@ class PostgresKeywordIndex(KeywordIndex):
             with self._database.write() as session:
                 for statement, rows in pending:
                     session.connection.cursor().executemany(statement.encode(), rows)
-                _set_meta(session.connection, "lexical_generation", str(generation))
+                session.rows(
+                    """INSERT INTO meta VALUES ('lexical_generation', ?)
+                       ON CONFLICT (key) DO UPDATE SET value = excluded.value""",
+                    str(generation),
+                )
 
     def clear(self) -> None:
         with self._lock:
@@ -272,12 +265,6 @@ def by_chunk(selection: Selection, column: str) -> tuple[str, Mapping[str, objec
 def _score(query: AnalyzedQuery) -> str:
     parts = [_RANK, f"(e.search @@ {_STRICT})::int", *([_NAMED] if query.identifiers else [])]
     return f"(({' + '.join(parts)}) / {len(parts)})"
-
-
-def _set_meta(connection: Connection[Any], key: str, value: str) -> None:
-    connection.execute(
-        "INSERT INTO meta VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (key, value)
-    )
 
 
 def _terms(query: AnalyzedQuery) -> tuple[str, ...]:
