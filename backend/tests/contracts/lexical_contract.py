@@ -81,7 +81,7 @@ class LexicalContract:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def test_a_new_index_is_empty_and_answers(self, index: KeywordIndex) -> None:
-        assert (index.count(), index.dead(), index.entry_counts(), index.generation) == (0, 0, {}, 0)
+        assert (index.count(), index.entry_counts(), index.generation) == (0, {}, 0)
         assert index.search(asked("apple"), EVERYTHING, 5).ids == ()
         assert index.terms("a", 5) == []
         assert index.scores(asked("apple", identifiers=("a.b",)), np.array([1], dtype=np.int64)).tolist() == [0.0]
