@@ -256,7 +256,7 @@ class Indexer:
                 self._again = frozenset(self._catalog.known())
             report = self._refresh(None, notes, prune=prune)
             for model in self._archive.models() if prune else ():
-                self._archive.prune(model, self._vectors_sync.hashes(model))
+                self._archive.prune(model, self._vectors_sync.hashes(model), unused_share=0)
             for model in self._models.fingerprints() if rebuild else ():
                 self._vectors_sync.clear(model)  # it is filled anew from the archive
             self._wake_embedding()

@@ -67,10 +67,6 @@ class KeywordIndex(Protocol):
     def count(self) -> int:
         """How many chunks have an entry."""
 
-    def dead(self) -> int:
-        """How many deleted entries the scores still count."""
-        return 0
-
     def entry_counts(self) -> dict[int, int]:
         """Document id → how many entries it has, for reconciling."""
 

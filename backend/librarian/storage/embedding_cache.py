@@ -7,9 +7,8 @@ costs time and never an answer. It knows neither chunks nor documents.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, date, datetime
 from pathlib import Path
 from threading import RLock
 from typing import Final
@@ -24,14 +23,8 @@ from .sqlite import SqliteDatabase, quarantined
 
 log = logging.getLogger(__name__)
 
-KEEP_DAYS: Final = 30  #: how long vectors of vanished text wait for it to come back
-DEAD_SHARE: Final = 0.25  #: the largest part of all vectors that they may be
-_IN_USE: Final = 2**31 - 1  #: in place of the day since which a vector is known to be of vanished text
+UNUSED_SHARE: Final = 0.25  #: the largest part of all vectors that those of vanished text may be, which may come back
 _MODEL: Final = "(SELECT id FROM models WHERE fingerprint = ?)"
-
-
-def _today() -> date:
-    return datetime.now(UTC).date()
 
 
 class EmbeddingCache:
@@ -40,9 +33,8 @@ class EmbeddingCache:
     Where the database is found damaged, `Damaged` is raised once, and it is begun anew.
     """
 
-    def __init__(self, database: Database, *, today: Callable[[], date] = _today) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._today = today
 
     def get(self, model: str, hashes: Sequence[str]) -> dict[str, Vector]:
         """The vectors that are known of `hashes`, as unit-length float32."""
@@ -83,32 +75,22 @@ class EmbeddingCache:
             if known != rows.shape[1]:
                 raise ValueError(f"Model {model!r} has vectors of {known} dimensions; these have {rows.shape[1]}.")
             session.many(
-                """INSERT INTO vectors (model, hash, last_used, vector) VALUES (?, ?, ?, ?)
-                   ON CONFLICT (model, hash)
-                   DO UPDATE SET last_used = excluded.last_used, vector = excluded.vector""",
-                [(ident, digest, _IN_USE, row) for digest, row in zip(vectors, packed, strict=True)],
+                """INSERT INTO vectors (model, hash, last_used, vector) VALUES (?, ?, 0, ?)
+                   ON CONFLICT (model, hash) DO UPDATE SET vector = excluded.vector""",
+                [(ident, digest, row) for digest, row in zip(vectors, packed, strict=True)],
             )
 
-    def prune(self, model: str, alive: set[str]) -> int:
-        """Drop vectors of `model` whose hash isn't in `alive`: those of which that is known for 30 days, and the
-        longest unused ones beyond a quarter of the cache. Returns how many were dropped."""
-        today = self._today().toordinal()
+    def prune(self, model: str, used: set[str], *, unused_share: float = UNUSED_SHARE) -> int:
+        """Drop vectors of `model` whose hash isn't among those `used`, but for a part of all. Returns how many were
+        dropped."""
         with self._session(write=True) as session:
-            since = dict(session.rows(f"SELECT hash, last_used FROM vectors WHERE model = {_MODEL}", model))
+            rows = session.rows(f"SELECT hash FROM vectors WHERE model = {_MODEL}", model)
             ((total,),) = session.rows("SELECT count(*) FROM vectors")
-            dead = sorted((min(day, today), digest) for digest, day in since.items() if digest not in alive)
-            # dead ≤ share × (living + dead), solved for dead
-            allowed = int((total - len(dead)) * DEAD_SHARE / (1 - DEAD_SHARE))
-            old = sum(day < today - KEEP_DAYS for day, _ in dead)
-            doomed = [digest for _, digest in dead[: max(old, len(dead) - allowed)]]
+            unused = [digest for (digest,) in rows if digest not in used]
+            # unused ≤ share × (others + unused), solved for unused
+            allowed = int((total - len(unused)) * unused_share / (1 - unused_share))
+            doomed = unused[: max(0, len(unused) - allowed)]
             session.rows(f"DELETE FROM vectors WHERE model = {_MODEL} AND hash AMONG ?", model, doomed)
-            for day, hashes in (
-                (today, [digest for _, digest in dead if since[digest] > today]),
-                (_IN_USE, [digest for digest in alive if since.get(digest, _IN_USE) != _IN_USE]),
-            ):
-                session.rows(
-                    f"UPDATE vectors SET last_used = ? WHERE model = {_MODEL} AND hash AMONG ?", day, model, hashes
-                )
             return len(doomed)
 
     def count(self, model: str | None = None) -> int:
@@ -146,7 +128,7 @@ class SqliteEmbeddingCache(EmbeddingCache):
     """An embedding cache in the file `path`. A file that is damaged or of another format is set aside in
     `<name>.damaged-<number>` and a new one begun. Raises `Unavailable` where it can't be opened."""
 
-    def __init__(self, path: Path, *, today: Callable[[], date] = _today) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
         self.recreated = False  #: whether a damaged file was replaced
         self._renewing = RLock()
@@ -158,7 +140,7 @@ class SqliteEmbeddingCache(EmbeddingCache):
         except (SetupError, OSError) as error:
             message = error.message if isinstance(error, SetupError) else f"The embedding cache {path}: {error}."
             raise Unavailable(message, hint="Check that its folder exists, is writable and has space left.") from error
-        super().__init__(database, today=today)
+        super().__init__(database)
 
     def _open(self) -> Database:
         return SqliteDatabase(self.path, EMBEDDING_CACHE, CACHE_VERSION, "embedding cache")

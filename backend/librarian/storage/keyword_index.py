@@ -264,10 +264,6 @@ class TantivyIndex(KeywordIndex):
         with self._reading() as searcher:
             return int(searcher.num_docs)
 
-    def dead(self) -> int:
-        with self._reading() as searcher:
-            return _entries(searcher) - int(searcher.num_docs)
-
     def entry_counts(self) -> dict[int, int]:
         with self._reading() as searcher:
             number = int(searcher.num_docs)

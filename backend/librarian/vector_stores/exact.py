@@ -222,11 +222,6 @@ class ExactStore(VectorStore):
     def count(self) -> int:
         return int(self._state.ids.size)
 
-    def dead(self) -> int:
-        """Rows that were replaced or deleted and still take room."""
-        state = self._state
-        return int(state.row_ids.size - state.ids.size)
-
     def ids(self) -> Ids:
         return self._state.ids.copy()
 

@@ -3,13 +3,12 @@
 * Through the HNSW graph alone the recall stays at 0.95, filtered or not, and filters by value find what filters by
   chunk find.
 * The SQL function for other programs finds by both legs, filters by source, and takes hostile texts as texts.
-* The archive gives back what it was given, to float16, and drops what has not been used for long.
+* The archive gives back what it was given, to float16, and drops what is not used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -189,14 +188,13 @@ def test_the_archive_gives_back_what_it_was_given(database: Database, monkeypatc
     archive.close()
 
 
-def test_the_archive_drops_what_was_not_used_for_long(database: Database) -> None:
-    today = date(2026, 3, 1)
-    archive = EmbeddingCache(database, today=lambda: today)
+def test_the_archive_drops_what_is_not_used(database: Database) -> None:
+    archive = EmbeddingCache(database)
     rows = clustered(100, 4)
     archive.put("m", {f"h{n:02}": row for n, row in enumerate(rows)})
+    used = {f"h{n:02}" for n in range(30)}
     assert archive.prune("unknown", set()) == 0
-    assert archive.prune("m", {f"h{n:02}" for n in range(30)}) == 60  # a third of 30 stays
-    today += timedelta(days=31)
-    assert archive.prune("m", {f"h{n:02}" for n in range(30)}) == 10
-    assert archive.count("m") == 30
+    assert archive.prune("m", used) == 60  # a third of 30 stays
+    assert archive.prune("m", used, unused_share=0) == 10
+    assert archive.get("m", sorted(used)).keys() == used
     archive.close()

@@ -1,7 +1,7 @@
 """Properties of the vector archive:
 
 * What is put is got back with unit length and float16 precision, by model and hash, and survives closing.
-* Hashes that text still uses are never pruned; others go after 30 days or beyond a quarter of the file.
+* Hashes that text still uses are never pruned; others go beyond a quarter of the file.
 * A damaged file, at opening or later, is set aside, said so, and replaced by an empty one that works.
 * Any thread may call; thousands of vectors a second go in and come out.
 """
@@ -13,7 +13,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -26,25 +25,9 @@ from librarian.models import Vector
 from librarian.storage.embedding_cache import SqliteEmbeddingCache
 
 
-class Calendar:
-    def __init__(self) -> None:
-        self.day = date(2026, 1, 1)
-
-    def __call__(self) -> date:
-        return self.day
-
-    def forward(self, days: int) -> None:
-        self.day += timedelta(days=days)
-
-
 @pytest.fixture
-def calendar() -> Calendar:
-    return Calendar()
-
-
-@pytest.fixture
-def archive(tmp_path: Path, calendar: Calendar) -> Iterator[SqliteEmbeddingCache]:
-    archive = SqliteEmbeddingCache(tmp_path / "vectors.sqlite", today=calendar)
+def archive(tmp_path: Path) -> Iterator[SqliteEmbeddingCache]:
+    archive = SqliteEmbeddingCache(tmp_path / "vectors.sqlite")
     yield archive
     archive.close()
 
@@ -123,46 +106,21 @@ def test_a_vector_that_cannot_be_one_is_refused_and_nothing_of_its_batch_is_kept
     assert archive.count() == 1
 
 
-def test_pruning_keeps_what_is_alive_however_old(archive: SqliteEmbeddingCache, calendar: Calendar) -> None:
-    archive.put("m", vectors("a", "b", "c", "d"))
-    calendar.forward(400)
-    assert archive.prune("m", {"a", "b", "c", "d"}) == 0
-    assert archive.count() == 4
-
-
-def test_vectors_known_to_be_unused_for_thirty_days_go_and_others_wait(
-    archive: SqliteEmbeddingCache, calendar: Calendar
-) -> None:
-    alive = {f"alive{n}" for n in range(9)}
-    archive.put("m", vectors("old", "young", "again", *sorted(alive)))
-    calendar.forward(400)
-    assert archive.prune("m", alive | {"young"}) == 0
-    calendar.forward(20)
-    assert archive.prune("m", alive | {"again"}) == 0
-    calendar.forward(11)
-    assert archive.prune("m", alive) == 1
-    assert archive.get("m", ["old", "young", "again"]).keys() == {"young", "again"}
-
-
-def test_unused_vectors_fill_a_quarter_of_the_file_at_most_and_the_oldest_go_first(
-    archive: SqliteEmbeddingCache, calendar: Calendar
-) -> None:
-    first, second, alive = ({f"{name}{n}" for n in range(count)} for name, count in (("a", 3), ("b", 3), ("c", 9)))
-    archive.put("m", vectors(*sorted(first | second | alive)))
-    assert archive.prune("m", second | alive) == 0
-    calendar.forward(1)
-    assert archive.prune("m", alive) == 3
-    assert archive.get("m", sorted(first | second)).keys() == second
-    assert archive.prune("m", alive) == 0
+def test_pruning_keeps_what_is_used_and_a_quarter_of_what_is_not(archive: SqliteEmbeddingCache) -> None:
+    used = {f"used{n}" for n in range(9)}
+    archive.put("m", vectors("a", "b", "c", *sorted(used)))
+    assert archive.prune("m", used) == 0
+    archive.put("m", vectors("d", "e"))
+    assert archive.prune("m", used) == 2
+    assert archive.get("m", sorted(used)).keys() == used
+    assert archive.prune("m", used, unused_share=0) == 3
+    assert archive.get("m", sorted(used)).keys() == used
     assert archive.prune("unknown", set()) == 0
 
 
-def test_vectors_of_a_former_model_stay_until_that_model_is_pruned(
-    archive: SqliteEmbeddingCache, calendar: Calendar
-) -> None:
+def test_vectors_of_a_former_model_stay_until_that_model_is_pruned(archive: SqliteEmbeddingCache) -> None:
     archive.put("former", vectors(*(f"f{n}" for n in range(9))))
     archive.put("m", vectors(*(f"a{n}" for n in range(9))))
-    calendar.forward(400)
     assert archive.prune("m", {f"a{n}" for n in range(9)}) == 0
     assert archive.count("former") == 9
     assert archive.prune("former", set()) == 6, "a third of the nine that are used stays"
