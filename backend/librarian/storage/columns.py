@@ -438,8 +438,9 @@ def columns_with(
     chunk_ids, documents_of, text_keys = np.array(chunks, dtype=np.int64).reshape(-1, 3).T
     doc_ids = np.array([row[0] for row in documents], dtype=np.int64)
     more = max(0, 1 + max((*changed, *doc_ids.tolist()), default=0) - len(columns.table))
-    table = _extended(columns.table, more, _NO_DOCUMENT)
-    chunk_table = _extended(columns.chunks, int(chunk_ids.max(initial=0)) + 1 - len(columns.chunks), _NO_CHUNK)
+    more_chunks = max(0, 1 + int(chunk_ids.max(initial=0)) - len(columns.chunks))
+    table = np.concatenate((columns.table, np.full(more, _NO_DOCUMENT)))
+    chunk_table = np.concatenate((columns.chunks, np.full(more_chunks, _NO_CHUNK)))
     paths, links, mails = columns.paths + [""] * more, columns.links + [b""] * more, dict(columns.mails)
     dropped = _mask(len(table), changed)
     table[dropped] = _NO_DOCUMENT
@@ -480,12 +481,6 @@ def columns_with(
 
 def _code(codes: dict[str, int], name: str) -> int:
     return codes.setdefault(name, len(codes))
-
-
-def _extended(table: Table, more: int, row: Table) -> Table:
-    """A copy with so many such rows behind it, made of bytes: numpy copies fields one by one, six times as slowly."""
-    raw = f"V{table.dtype.itemsize}"
-    return np.concatenate((table.view(raw), np.full(max(0, more), row).view(raw))).view(table.dtype)
 
 
 def _with_pairs(held: Pairs, dropped: Mask, pairs: Pairs) -> Pairs:

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from ..errors import Damaged, SetupError, Unavailable
+from ..errors import Damaged
 from ..models import HalfVectors, Vector
 from ..vector_stores.base import unit
 from .database import CACHE_VERSION, EMBEDDING_CACHE, Database, Session
@@ -126,20 +126,16 @@ class EmbeddingCache:
 
 class SqliteEmbeddingCache(EmbeddingCache):
     """An embedding cache in the file `path`. A file that is damaged or of another format is set aside in
-    `<name>.damaged-<number>` and a new one begun. Raises `Unavailable` where it can't be opened."""
+    `<name>.damaged-<number>` and a new one begun. Raises `SetupError` where it can't be opened."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.recreated = False  #: whether a damaged file was replaced
         self._renewing = RLock()
         try:
-            try:
-                database = self._open()
-            except Damaged as error:
-                database = self._begun_anew(error)
-        except (SetupError, OSError) as error:
-            message = error.message if isinstance(error, SetupError) else f"The embedding cache {path}: {error}."
-            raise Unavailable(message, hint="Check that its folder exists, is writable and has space left.") from error
+            database = self._open()
+        except Damaged as error:
+            database = self._begun_anew(error)
         super().__init__(database)
 
     def _open(self) -> Database:

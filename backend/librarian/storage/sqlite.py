@@ -76,14 +76,14 @@ class SqliteDatabase(Database):
         self._closed = False
         self._write_lock, self._connections_lock = RLock(), RLock()
         self._idle: list[sqlite3.Connection] = []
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if _mark_of(path).exists():
             raise Damaged(f"The {name} {path} could not be read when it was open before.")
         with ExitStack() as undone:
             try:
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._writer = undone.enter_context(closing(_connect(path)))
                 self._prepare(template, version)
-            except sqlite3.DatabaseError as error:
+            except (sqlite3.DatabaseError, OSError) as error:
                 raise self._opening(error) from error
             undone.pop_all()
 
@@ -184,8 +184,8 @@ class SqliteDatabase(Database):
 
     # -- opening ---------------------------------------------------------------------------------------------------
 
-    def _opening(self, error: sqlite3.DatabaseError) -> Exception:
-        if not isinstance(error, sqlite3.OperationalError):
+    def _opening(self, error: sqlite3.DatabaseError | OSError) -> Exception:
+        if not isinstance(error, sqlite3.OperationalError | OSError):
             return self._explained(error)
         hint = "Check that its folder is writable, has free space and is used by one Librarian only."
         if length := too_long(self.path):

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..models import WINDOWS_PER_CHUNK, HalfVectors, Ids, Selection, Vector, Vectors
-from .base import Payload, VectorStore, checked_question, passes, widen
+from .base import Payload, VectorStore, checked_question, passes
 
 ZERO_POINT: Final = 64  #: added to the question's int parts, so that they are unsigned
 
@@ -98,7 +98,6 @@ def _varint(value: int) -> bytes:
 Mask = npt.NDArray[np.bool_]
 
 BLOCK_ROWS: Final = 8192  #: 9 ms to build a session, 0.06 ms to scan it
-_CACHED_ROWS: Final = 1024  #: worked on at once: as float32 they fit a processor's second cache
 _SHARED: Final = 6  #: blocks from which on two threads scan: half a millisecond for one
 RESCORED: Final = 200  #: candidates scored again, at least
 #: Of the scan's errors, on either side: beyond that a row isn't scored again though it may be among the best. One in
@@ -126,15 +125,11 @@ class _Block:
                 file.flush()
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
                 self._rows = np.frombuffer(self._map, np.float16).reshape(rows.shape)
-        scales = np.empty(rows.shape[0], np.float32)
-        small = np.empty(rows.shape[::-1], np.int8)
-        for start in range(0, rows.shape[0], _CACHED_ROWS):
-            span = slice(start, start + _CACHED_ROWS)
-            full = rows[span].astype(np.float32)
-            largest = np.maximum(full.max(axis=1), -full.min(axis=1))
-            scales[span] = np.where(largest > 0, largest / _ROW_LEVELS, 1)
-            full /= scales[span, np.newaxis]
-            small[:, span] = np.rint(full, out=full).T
+        full = rows.astype(np.float32)
+        largest = np.maximum(full.max(axis=1), -full.min(axis=1))
+        scales = np.where(largest > 0, largest / np.float32(_ROW_LEVELS), np.float32(1))
+        full /= scales[:, np.newaxis]
+        small = np.ascontiguousarray(np.rint(full, out=full).astype(np.int8).T)
         self.level = float(scales.max())  #: what 1 of the int8 form is worth at most
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -147,11 +142,12 @@ class _Block:
             scan_graph(*rows.shape), options, providers=["CPUExecutionProvider"]
         )
 
-    def take(self, places: Ids, out: HalfVectors) -> None:
-        """Write the rows at `places` to `out`, and give the file's pages back, which stay in the system's cache."""
-        self._rows.take(places, 0, out, "clip")  # a mode that needs no copy
+    def take(self, places: Ids) -> HalfVectors:
+        """The rows at `places`. Gives the file's pages back, which stay in the system's cache."""
+        rows = self._rows[places]
         if self._map is not None:
             self._map.madvise(mmap.MADV_DONTNEED)
+        return rows
 
     def scan(self, asked: dict[str, npt.NDArray[Any]]) -> Vector:
         """Cosines as far as int8 tells them, shape (rows,)."""
@@ -284,12 +280,10 @@ class ExactStore(VectorStore):
         """Rows as float32, shape (len(places), dimension), for ascending places."""
         out = np.empty((places.size, self.dimension), np.float32)
         bounds = np.searchsorted(places, np.arange(len(state.blocks) + 1) * BLOCK_ROWS).tolist()
-        halves = np.empty((bounds[-1], self.dimension), np.float16)
         within = places % BLOCK_ROWS
         for block, (start, end) in zip(state.blocks, pairwise(bounds), strict=True):
             if end > start:
-                block.take(within[start:end], halves[start:end])
-        widen(halves, out[: bounds[-1]])  # once for all: each call waits for its turn at the interpreter
+                out[start:end] = block.take(within[start:end])
         out[bounds[-1] :] = state.tail[within[bounds[-1] :]]
         return out
 

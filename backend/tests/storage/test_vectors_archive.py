@@ -20,7 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from librarian.errors import Damaged, Unavailable
+from librarian.errors import Damaged, SetupError
 from librarian.models import Vector
 from librarian.storage.embedding_cache import SqliteEmbeddingCache
 
@@ -185,9 +185,9 @@ def test_a_file_of_a_later_format_is_set_aside(tmp_path: Path) -> None:
     archive.close()
 
 
-def test_a_place_that_cannot_be_written_is_unavailable_with_a_remedy(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_refused_with_a_remedy(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(Unavailable, match="writable"):
+    with pytest.raises(SetupError, match="writable"):
         SqliteEmbeddingCache(tmp_path / "file" / "vectors.sqlite")
 
 

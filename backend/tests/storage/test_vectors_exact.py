@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from librarian.vector_stores import exact
-from librarian.vector_stores.base import VectorStore, widen
+from librarian.vector_stores.base import VectorStore
 from librarian.vector_stores.exact import ZERO_POINT, ExactStore, scan_graph
 from tests.contracts.vector_store_contract import (
     EVERYTHING,
@@ -193,14 +193,6 @@ def test_the_hand_written_graph_scores_like_numpy(count: int, dimension: int) ->
     np.testing.assert_allclose(
         session.run(None, {"question": question, "worth": worth})[0], (worth @ products) * scales, rtol=1e-5, atol=1e-6
     )
-
-
-def test_every_finite_float16_becomes_the_same_float32() -> None:
-    every = np.arange(2**16, dtype=np.uint16).view(np.float16)
-    finite = every[np.isfinite(every)].reshape(2, -1)
-    widened = np.empty(finite.shape, np.float32)
-    widen(finite, widened)
-    assert np.array_equal(widened.view(np.uint32), finite.astype(np.float32).view(np.uint32))
 
 
 @pytest.mark.parametrize("where", [".", "missing"])
