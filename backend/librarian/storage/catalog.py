@@ -22,7 +22,7 @@ from ..models import OUTDATED, Document, Failure, ReadResult, Stored, StoredChun
 from .columns import Columns
 from .database import CATALOG, VERSION, Database, Session
 from .queries import CatalogReader, Memory
-from .rows import Row, chunk_row, document_row, email_row, storable, text_row
+from .rows import Row, chunk_row, document_row, email_row, storable, text_key, text_row
 from .sqlite import SqliteDatabase, quarantined
 
 log = logging.getLogger(__name__)
@@ -200,18 +200,11 @@ class Catalog:
     def mark_embedded(self, model: str, windows: Mapping[int, Sequence[str]]) -> None:
         """Chunk id → hashes of its windows, in order. Chunks that are gone meanwhile are passed over."""
         with self._database.write() as session:
-            session.rows(
-                """INSERT INTO embedded_models (id, fingerprint)
-                   SELECT coalesce(max(id), 0) + 1, CAST(? AS TEXT) FROM embedded_models WHERE true
-                   ON CONFLICT (fingerprint) DO NOTHING""",
-                model,
-            )
             session.many(
                 """INSERT INTO windows (chunk_id, model_id, hashes)
-                   SELECT c.id, m.id, CAST(? AS TEXT) FROM chunks c, embedded_models m
-                   WHERE c.id = ? AND m.fingerprint = ?
+                   SELECT id, CAST(? AS BIGINT), CAST(? AS TEXT) FROM chunks WHERE id = ?
                    ON CONFLICT (chunk_id, model_id) DO UPDATE SET hashes = excluded.hashes""",
-                [(" ".join(hashes), chunk_id, model) for chunk_id, hashes in windows.items()],
+                [(text_key(model), " ".join(hashes), chunk_id) for chunk_id, hashes in windows.items()],
             )
             _counted(session, "marks", 1)
 
@@ -223,10 +216,7 @@ class Catalog:
     def forget(self, model: str) -> None:
         """Drop what is remembered of a model's windows: their chunks are pending again."""
         with self._database.write() as session:
-            session.rows(
-                "DELETE FROM windows WHERE model_id IN (SELECT id FROM embedded_models WHERE fingerprint = ?)", model
-            )
-            session.rows("DELETE FROM embedded_models WHERE fingerprint = ?", model)
+            session.rows("DELETE FROM windows WHERE model_id = ?", text_key(model))
             _counted(session, "marks", 1)
             _counted(session, "forgotten", 1)
 

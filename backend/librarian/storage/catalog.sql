@@ -66,10 +66,9 @@ CREATE TABLE chunks (
 CREATE UNIQUE INDEX chunks_by_document ON chunks (doc_id, ordinal);
 CREATE INDEX chunks_by_hash ON chunks (hash);
 CREATE INDEX chunks_by_text ON chunks (text_key, doc_id);
-CREATE TABLE embedded_models (id {key}, fingerprint TEXT NOT NULL UNIQUE);
 CREATE TABLE windows (
     chunk_id BIGINT NOT NULL REFERENCES chunks (id) ON DELETE CASCADE,
-    model_id BIGINT NOT NULL REFERENCES embedded_models (id),
+    model_id BIGINT NOT NULL,
     hashes TEXT NOT NULL,
     PRIMARY KEY (chunk_id, model_id)){compact};
 CREATE TABLE failures (

@@ -11,7 +11,7 @@ from importlib.resources import files
 from threading import Lock
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
-VERSION: Final = 9  #: of the catalog's tables; raised with every change of them
+VERSION: Final = 10  #: of the catalog's tables; raised with every change of them
 CACHE_VERSION: Final = 1  #: of the embedding cache's
 
 

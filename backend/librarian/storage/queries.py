@@ -22,7 +22,16 @@ from ..models import (
 )
 from .columns import DOCUMENTS, Columns, columns_of, columns_with
 from .database import Session
-from .rows import CHUNK_COLUMNS, UNFINISHED, stored_chunk, stored_document, stored_email, stored_included, unpack_text
+from .rows import (
+    CHUNK_COLUMNS,
+    UNFINISHED,
+    stored_chunk,
+    stored_document,
+    stored_email,
+    stored_included,
+    text_key,
+    unpack_text,
+)
 
 _BATCH = 500
 MOST_COPIES = 100  #: paths that are named of those with equal content, however many there are
@@ -34,7 +43,6 @@ _MAILS = """SELECT d.id, d.file_path, d.product, d.component, d.chunk_count, d.f
 _SAME_CONTENT = "SELECT content_hash, file_path FROM documents WHERE content_hash AMONG ?"
 _SAME_MAIL = """SELECT e.fingerprint, d.file_path FROM emails e JOIN documents d ON d.id = e.doc_id
     WHERE e.fingerprint AMONG ?"""
-_MODEL = "(SELECT id FROM embedded_models WHERE fingerprint = ?)"
 #: Entries of `meta` that every read transaction begins with: its state, and which models' vectors answer.
 _FACTS = ("generation", "changes", "marks", "forgotten", "model", "model_key", "model_previous", "model_previous_key")
 _STATE = f"SELECT key, value FROM meta WHERE key IN ({', '.join(map(repr, _FACTS))})"
@@ -46,8 +54,8 @@ class Memory:
 
     columns: tuple[int, Columns] | None = None  #: number of changes, and the columns then
     columns_lock: RLock = field(default_factory=RLock)
-    #: (numbers of changes and of embedding marks), embedded chunks by model; empty: of any
-    embedded: tuple[tuple[int, int], dict[str, int]] | None = None
+    #: (numbers of changes and of embedding marks), embedded chunks by the model's key; by that of no text: of any
+    embedded: tuple[tuple[int, int], dict[int, int]] | None = None
     #: (model, how often embedding marks were dropped) → first chunk that may be pending then
     embedded_below: dict[tuple[str, int], int] = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)  #: of `meta`, as the last read transaction saw them
@@ -110,9 +118,9 @@ class CatalogReader:
         first = self._memory.embedded_below.get((model, self._forgotten), 0)
         rows = self._rows(
             f"""{_CHUNKS} WHERE c.id >= ? {"" if among is None else "AND c.doc_id AMONG ?"}
-                AND NOT EXISTS (SELECT 1 FROM windows w WHERE w.chunk_id = c.id AND w.model_id = {_MODEL})
+                AND NOT EXISTS (SELECT 1 FROM windows w WHERE w.chunk_id = c.id AND w.model_id = ?)
                 ORDER BY c.id LIMIT ?""",
-            *(first, *([] if among is None else [list(map(int, among))]), model, limit),
+            *(first, *([] if among is None else [list(map(int, among))]), text_key(model), limit),
         )
         if rows and among is None:  # ids only grow: the next call needn't look below
             self._memory.embedded_below = {(model, self._forgotten): rows[0][0]}
@@ -124,10 +132,10 @@ class CatalogReader:
 
     def windows(self, model: str) -> list[tuple[int, str]]:
         """(window id, window hash) of every embedded chunk, ascending."""
-        rows = self._rows(f"SELECT chunk_id, hashes FROM windows WHERE model_id = {_MODEL} ORDER BY chunk_id", model)
+        asked = "SELECT chunk_id, hashes FROM windows WHERE model_id = ? ORDER BY chunk_id"
         return [
             (number, digest)
-            for chunk_id, hashes in rows
+            for chunk_id, hashes in self._rows(asked, text_key(model))
             for number, digest in enumerate(hashes.split(), chunk_id * WINDOWS_PER_CHUNK)
         ]
 
@@ -313,16 +321,13 @@ class CatalogReader:
         `model`; without one, those that some model has embedded."""
         state, known = (self.changes, self._marks), self._memory.embedded
         if known is None or known[0] != state:
-            rows = self._rows(
-                """SELECT m.fingerprint, count(*) FROM windows w JOIN embedded_models m ON m.id = w.model_id
-                   GROUP BY m.fingerprint"""
-            )
-            embedded: dict[str, int] = dict(rows)
-            embedded[""] = sum(embedded.values())
-            if len(rows) > 1:
-                embedded[""] = self._rows("SELECT count(DISTINCT chunk_id) FROM windows")[0][0]
+            embedded: dict[int, int] = dict(self._rows("SELECT model_id, count(*) FROM windows GROUP BY model_id"))
+            every = sum(embedded.values())
+            if len(embedded) > 1:
+                every = self._rows("SELECT count(DISTINCT chunk_id) FROM windows")[0][0]
+            embedded[text_key("")] = every
             known = self._memory.embedded = (state, embedded)
-        return replace(self.columns().count, embedded_chunks=known[1].get(model, 0))
+        return replace(self.columns().count, embedded_chunks=known[1].get(text_key(model), 0))
 
     def failures(self) -> list[Failure]:
         """What couldn't be read and what was left out, by path."""

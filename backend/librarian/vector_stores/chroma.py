@@ -126,7 +126,7 @@ class ChromaStore(VectorStore):
         """Payloads (plain values by name) are kept as Chroma's documents and metadata for other programs; Librarian
         itself filters by id."""
         named = {number: _name(number, one) for number, one in zip(ids.tolist(), payloads, strict=True)}
-        documents = [str(one["text"]) for one in payloads] if all("text" in one for one in payloads) else None
+        documents = [str(one.get("text", "")) for one in payloads]
         with self._using():
             moved = [number for number, name in named.items() if self._names.get(number, name) != name]
             if moved:
@@ -187,21 +187,20 @@ class ChromaStore(VectorStore):
             pages = [self._collection.get(ids=names[span], include=include) for span in self._spans(len(names))]
             self._start_over()
             for page in pages:
-                documents = page["documents"] if None not in page["documents"] else None
-                self._upsert(page["ids"], page["embeddings"], page["metadatas"], documents)
+                self._upsert(page["ids"], page["embeddings"], page["metadatas"], page["documents"])
             self._keep(held)
 
     # -- Chroma ----------------------------------------------------------------------------------------------------
 
     def _upsert(
-        self, names: Sequence[str], vectors: Vectors, metadatas: Sequence[Any], documents: Sequence[str] | None
+        self, names: Sequence[str], vectors: Vectors, metadatas: Sequence[Any], documents: Sequence[str]
     ) -> None:
         for span in self._spans(len(names)):
             self._collection.upsert(
                 ids=names[span],
                 embeddings=vectors[span],
                 metadatas=metadatas[span] if any(metadatas[span]) else None,
-                documents=documents[span] if documents else None,
+                documents=documents[span],
             )
 
     def _spans(self, count: int) -> list[slice]:
