@@ -360,7 +360,11 @@ class VectorDbSettings(Section):
         None, "Folder of Chroma; null: inside index.path.", aliases=("path", "embeddings.persist_directory")
     )
     collection_name: str = setting(
-        "documents", "Collection of Chroma; in Qdrant, its model's suffix follows.", min_length=3, max_length=100
+        "documents",
+        "Collection of Chroma; in Qdrant, its model's suffix follows.",
+        min_length=3,
+        max_length=100,
+        pattern=r"^[a-zA-Z0-9][a-zA-Z0-9._-]*[a-zA-Z0-9]$",
     )
     distance_metric: Literal["cosine", "l2", "ip"] = setting("cosine", "Chroma's distance; all three order alike.")
     hnsw_config: HnswSettings = HnswSettings()

@@ -54,10 +54,8 @@ class ChildStore(VectorStore):
             self._pool = self._pool or WorkerPool(self._make, 1, timeout_s=CALL_S, nice=5)
             try:
                 ((_, answer),) = self._pool.map([call])
-            except LibrarianError:
-                raise
-            except Exception as error:
-                raise Unavailable(f"The vector store {self.name} can't be opened: {error}.") from error
+            except Exception as error:  # it can't be opened
+                answer = error
             self._timer = threading.Timer(IDLE_S, self.close)
             self._timer.daemon = True
             self._timer.start()

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 from ..errors import Damaged, SetupError
@@ -95,7 +95,9 @@ class Catalog:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         stored: list[Stored] = []
         with self._database.write() as session:
-            for run in _distinct(results):
+            # of a path that comes twice, the last is what stays
+            distinct = len({result.document.file_path for result in results}) == len(results)
+            for run in [results] if distinct else [[result] for result in results]:
                 stored += _put(session, run, now)
             _note(session, [n for each in stored for n in (each.doc_id, *each.dropped_doc_ids)])
         return stored
@@ -265,27 +267,17 @@ class SqliteCatalog(Catalog):
         return catalog
 
 
-def _distinct(results: Iterable[ReadResult]) -> Iterator[list[ReadResult]]:
-    """Runs in which no path comes twice: of one that does, the last is what stays."""
-    run: dict[str, ReadResult] = {}
-    for result in results:
-        if result.document.file_path in run:
-            yield list(run.values())
-            run = {}
-        run[result.document.file_path] = result
-    if run:
-        yield list(run.values())
-
-
 def _put(session: Session, results: Sequence[ReadResult], now: str) -> list[Stored]:
     """Store documents of different paths. Statements are for all of them at once: each may cost a round trip."""
     paths = [result.document.file_path for result in results]
     dropped = _drop(session, paths)
-    doc_ids = _new_ids(session, "last_document", len(results))
-    chunk_ids = iter(_new_ids(session, "last_chunk", sum(len(result.chunks) for result in results)))
+    # numbers that were never given and never will be again
+    doc_ids = count(_counted(session, "last_document", len(results)) - len(results) + 1)
+    chunks = sum(len(result.chunks) for result in results)
+    chunk_ids = count(_counted(session, "last_chunk", chunks) - chunks + 1)
     stored: list[Stored] = []
     rows: dict[str, list[Row]] = {"documents": [], "texts": [], "emails": [], "mail_ids": [], "chunks": []}
-    for doc_id, result in zip(doc_ids, results, strict=True):
+    for doc_id, result in zip(doc_ids, results, strict=False):
         document = result.document
         rows["documents"].append(document_row(doc_id, document, len(result.chunks), now))
         rows["texts"].append(text_row(doc_id, document))
@@ -325,12 +317,6 @@ def _touch(session: Session, file_path: str, size: int, mtime_ns: int) -> None:
         *(size, mtime_ns, file_path, file_path),
     )
     session.rows("UPDATE archives SET size = ?, mtime_ns = ? WHERE file_path = ?", size, mtime_ns, file_path)
-
-
-def _new_ids(session: Session, counter: str, count: int) -> range:
-    """Numbers that were never given and never will be again, ascending."""
-    last = _counted(session, counter, count)
-    return range(last - count + 1, last + 1)
 
 
 def _counted(session: Session, counter: str, by: int) -> int:

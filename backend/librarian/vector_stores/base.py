@@ -106,13 +106,8 @@ def checked_question(vector: Vector, dimension: int) -> Vector:
 
 def unit(rows: Vectors) -> Vectors:
     """Rows scaled to length 1; a zero row stays zero."""
-    norms = lengths(rows)
+    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, np.newaxis]  # without a copy of all, unlike np.linalg.norm
     return np.asarray(rows / np.where(norms > 0, norms, 1), dtype=np.float32)
-
-
-def lengths(rows: Vectors) -> Vectors:
-    """Of each row, shape (rows, 1); without a copy of all rows, as `np.linalg.norm` makes one."""
-    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, np.newaxis], dtype=np.float32)
 
 
 def passes(selection: Selection, ids: Ids) -> npt.NDArray[np.bool_]:

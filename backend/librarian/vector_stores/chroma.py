@@ -48,7 +48,6 @@ _DATABASE: Final = "chroma.sqlite3"
 #: Lies in the folder while it is loaded: left behind where the process dies of it.
 _OPENING: Final = "librarian.opening"
 _GRAPH: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  #: the folder of a collection's graph
-_NAME: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{1,510}[a-zA-Z0-9]")
 
 #: The folder of a Chroma database.
 FOLDER: Final = owned_folder.Kind(
@@ -56,18 +55,6 @@ FOLDER: Final = owned_folder.Kind(
     "librarian.vector_stores.chroma",
     "Choose another folder, or an empty one, with vector_db.path; vectors are copied there without embedding.",
 )
-
-
-def collection_name(name: str) -> str:
-    """`name` where Chroma takes it (3–512 of letters, digits, `._-`, ending in letters or digits), else made so.
-
-    >>> collection_name("docs"), collection_name("a"), collection_name("BAAI/bge small")
-    ('docs', 'librarian-a', 'BAAI-bge-small')
-    """
-    if _NAME.fullmatch(name):
-        return name
-    cleaned = re.sub(r"[^a-zA-Z0-9._-]+", "-", name).strip("._-")[:500]
-    return cleaned if _NAME.fullmatch(cleaned) else f"librarian-{cleaned}".rstrip("-")
 
 
 class ChromaStore(VectorStore):
@@ -95,7 +82,7 @@ class ChromaStore(VectorStore):
         self.path = path
         self.dimension = dimension
         self.recreated = False  #: True once a collection was replaced by an empty one that has to be refilled
-        self._base, self._model = collection_name(collection), model
+        self._base, self._model = collection, model
         self._hnsw = {
             "space": distance,
             "max_neighbors": hnsw.M,
@@ -287,9 +274,9 @@ class ChromaStore(VectorStore):
         own = next((name for name, facts in noted.items() if mine.items() <= facts.items()), None)
         taken = self._base in noted and own != self._base
         if own and taken and "model" in noted[self._base] and not self._of(self._base).count():  # it answers no more
-            self._of(self._base).modify(name=collection_name(f"{self._base}-{noted[self._base]['model']}"))
+            self._of(self._base).modify(name=f"{self._base}-{noted[self._base]['model']}")
             taken = False
-        name = collection_name(f"{self._base}-{self._model}") if taken else self._base
+        name = f"{self._base}-{self._model}" if taken else self._base
         if own is None:
             return self._made(name)
         collection = self._of(own)

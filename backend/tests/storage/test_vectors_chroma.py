@@ -26,7 +26,7 @@ from librarian.errors import Unavailable
 from librarian.indexing.chroma_worker import ChildStore
 from librarian.vector_stores import chroma
 from librarian.vector_stores.base import Hnsw, VectorStore
-from librarian.vector_stores.chroma import ChromaStore, Distance, collection_name
+from librarian.vector_stores.chroma import ChromaStore, Distance
 from tests.contracts.vector_store_contract import EVERYTHING, VectorStoreContract, clustered, recall_at, selection_of
 from tests.storage.library import Library
 
@@ -407,26 +407,3 @@ def test_the_collection_follows_the_files(library: Library) -> None:
 def test_a_distance_that_chroma_does_not_know_is_refused(folder: Path) -> None:
     with pytest.raises(ValueError, match="cosine, l2 or ip"):
         ChromaStore(folder, "windows", 4, distance="euclid")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("documentation", "documentation"),
-        ("a", "librarian-a"),
-        ("", "librarian"),
-        ("BAAI/bge small", "BAAI-bge-small"),
-        ("_x_", "librarian-x"),
-    ],
-)
-def test_names_are_made_such_that_chroma_takes_them(name: str, expected: str) -> None:
-    assert collection_name(name) == expected
-
-
-def test_a_one_letter_collection_works(folder: Path) -> None:
-    store = ChromaStore(folder, "m", 4)
-    store.upsert(np.array([1]), np.ones((1, 4), np.float32))
-    store.close()
-    again = ChromaStore(folder, "m", 4)
-    assert again.ids().tolist() == [1]
-    again.close()
