@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,6 @@ from .database import LruCache
 from .rows import FIRST, KEYS, LAST, NO_DATE, micros
 
 Mask = npt.NDArray[np.bool_]
-Pairs = npt.NDArray[np.int64]  #: (document id, number) rows, by rising number
 Table = npt.NDArray[np.void]
 Row = tuple[Any, ...]
 
@@ -50,6 +49,13 @@ _CACHED_SELECTIONS = 64
 _MOST_NAMES = 4  #: words of a person's name
 _POSITIVE = 2**63 - 1  #: the bits of a hash but its sign
 _UNIX_START = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Pairs(NamedTuple):
+    """Numbers, rising, that documents have, and the document id of each."""
+
+    documents: Ids
+    numbers: Ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +146,7 @@ class Columns:
             file_types=file_types,
             doc_types=doc_types,
             languages=languages,
-            tags=self._counted("tags", self.tags[chosen[self.tags[:, 0]], 1]),
+            tags=self._counted("tags", self.tags.numbers[chosen[self.tags.documents]]),
             oldest=_iso(int(dates.min())) if len(dates) else None,
             newest=_iso(int(dates.max())) if len(dates) else None,
         )
@@ -224,7 +230,7 @@ class Columns:
 
     def named(self, keys: Iterable[int], selection: Selection) -> Ids:
         """The first selected passage of each document that has a name with one of these keys; ids ascending."""
-        owners, known = self.names.T
+        owners, known = self.names
         asked = np.array(list(keys), dtype=np.int64)
         first, last = np.searchsorted(known, asked, "left"), np.searchsorted(known, asked, "right")
         documents = [owners[start:end] for start, end in zip(first, last, strict=True) if end > start]
@@ -257,14 +263,14 @@ class Columns:
 
         A link leads to the document that alone has one of the names that it may mean."""
         links = _unpacked(self.links)
-        keys, places, holders = np.unique(self.names[:, 1], return_index=True, return_counts=True)
-        keys, owners = keys[holders == 1], self.names[places[holders == 1], 0]
+        keys, places, holders = np.unique(self.names.numbers, return_index=True, return_counts=True)
+        keys, owners = keys[holders == 1], self.names.documents[places[holders == 1]]
         number = len(self.table)
         pairs = np.empty(0, dtype=np.int64)
-        if len(keys) and len(links):
-            at = np.minimum(np.searchsorted(keys, links[:, 1]), len(keys) - 1)
-            found = keys[at] == links[:, 1]
-            pairs = np.unique(links[found, 0] * number + owners[at[found]])
+        if len(keys) and len(links.numbers):
+            at = np.minimum(np.searchsorted(keys, links.numbers), len(keys) - 1)
+            found = keys[at] == links.numbers
+            pairs = np.unique(links.documents[found] * number + owners[at[found]])
         sources, targets = np.divmod(pairs, number)
         sources, targets = sources[sources != targets], targets[sources != targets]
         counts = np.bincount(sources, minlength=number)
@@ -293,7 +299,7 @@ class Columns:
             known = self.vocabularies[name]
             codes = [known[value] for value in values if value in known]
             if name == "tags":
-                passing &= _mask(len(passing), self.tags[np.isin(self.tags[:, 1], codes), 0])
+                passing &= _mask(len(passing), self.tags.documents[np.isin(self.tags.numbers, codes)])
             else:
                 passing &= np.isin(self.table[name], codes)
         if modified is not None:
@@ -416,13 +422,14 @@ def columns_of(
     documents: Sequence[Row], chunks: Sequence[Row], generation: int, shared_products: frozenset[str]
 ) -> Columns:
     """Columns from rows of `DOCUMENTS` and (chunk id, document id, text key) rows."""
+    nothing = Pairs(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
     empty = Columns(
         generation,
         shared_products,
         table=np.full(1, _NO_DOCUMENT),
         chunks=np.full(1, _NO_CHUNK),
-        tags=np.empty((0, 2), dtype=np.int64),
-        names=np.empty((0, 2), dtype=np.int64),
+        tags=nothing,
+        names=nothing,
         links=[b""],
         paths=[""],
         mails={},
@@ -462,16 +469,15 @@ def columns_with(
             table["same"][doc_id] = -1 - (hash(fingerprint) & _POSITIVE)
         if thread_id:
             table["group"][doc_id] = -1 - _code(codes["threads"], thread_id)
-    tags = [(row[0], _code(codes["tags"], tag)) for row in documents if row[3] != "[]" for tag in json.loads(row[3])]
-    names = _unpacked([row[-2] for row in documents])
-    names[:, 0] = doc_ids[names[:, 0]]
+    tagged = [(row[0], _code(codes["tags"], tag)) for row in documents if row[3] != "[]" for tag in json.loads(row[3])]
+    places, keys = _unpacked([row[-2] for row in documents])
     return Columns(
         generation,
         columns.shared_products,
         table,
         chunk_table,
-        _with_pairs(columns.tags, dropped, np.array(tags, dtype=np.int64).reshape(-1, 2)),
-        _with_pairs(columns.names, dropped, names),
+        _with_pairs(columns.tags, dropped, *np.array(tagged, dtype=np.int64).reshape(-1, 2).T),
+        _with_pairs(columns.names, dropped, doc_ids[places], keys),
         links,
         paths,
         mails,
@@ -483,15 +489,16 @@ def _code(codes: dict[str, int], name: str) -> int:
     return codes.setdefault(name, len(codes))
 
 
-def _with_pairs(held: Pairs, dropped: Mask, pairs: Pairs) -> Pairs:
-    """What is held, but of the `dropped` documents, with the pairs of others."""
-    staying = held[~dropped[held[:, 0]]]
-    added = pairs[np.argsort(pairs[:, 1], kind="stable")]
-    return np.insert(staying, np.searchsorted(staying[:, 1], added[:, 1], "right"), added, axis=0)
+def _with_pairs(held: Pairs, dropped: Mask, documents: Ids, numbers: Ids) -> Pairs:
+    """What is held, but of the `dropped` documents, and these pairs."""
+    staying, order = ~dropped[held.documents], np.argsort(numbers, kind="stable")
+    known = held.numbers[staying]
+    at = np.searchsorted(known, numbers[order], "right")
+    return Pairs(np.insert(held.documents[staying], at, documents[order]), np.insert(known, at, numbers[order]))
 
 
 def _unpacked(packed: Sequence[bytes]) -> Pairs:
-    """(place, key) rows of the keys that are packed at these places."""
+    """The keys that are packed at these places, and the place of each."""
     keys = np.frombuffer(b"".join(packed), dtype=KEYS)
     owners = np.repeat(np.arange(len(packed)), [len(one) // keys.itemsize for one in packed])
-    return np.stack((owners, keys), axis=1)
+    return Pairs(owners, keys)
