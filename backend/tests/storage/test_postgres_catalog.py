@@ -176,7 +176,7 @@ def test_an_address_that_is_none_keeps_its_password_to_itself() -> None:
 
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg_pool", None)
-    with pytest.raises(SetupError, match=r"librarian\[postgres\]"):
+    with pytest.raises(SetupError, match=r"librarian-docs\[postgres\]"):
         Database("postgresql://nowhere")
 
 

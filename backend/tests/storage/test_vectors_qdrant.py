@@ -97,5 +97,5 @@ def test_a_server_that_is_not_there_is_a_clear_error() -> None:
 
 def test_without_the_extra_the_error_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "qdrant_client", None)
-    with pytest.raises(SetupError, match=r"librarian\[qdrant\]"):
+    with pytest.raises(SetupError, match=r"librarian-docs\[qdrant\]"):
         QdrantStore(tmp_path, "windows", 4)

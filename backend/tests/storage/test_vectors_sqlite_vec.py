@@ -73,5 +73,5 @@ def test_a_closed_store_says_so_and_a_folder_in_its_place_is_a_setup_error(tmp_p
 
 def test_without_the_extra_the_error_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sqlite_vec", None)
-    with pytest.raises(SetupError, match=r"librarian\[sqlite-vec\]"):
+    with pytest.raises(SetupError, match=r"librarian-docs\[sqlite-vec\]"):
         SqliteVecStore(tmp_path / "w.sqlite", 4)
