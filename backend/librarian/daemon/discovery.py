@@ -60,7 +60,6 @@ class Library(NamedTuple):
     must_be_trusted: bool = False  #: the file lies in the working directory and counts only while it is trusted
     notes: tuple[str, ...] = ()  #: for the user: a file that is ignored, which library this is
     settings: str = ""  #: `fingerprint` of what its settings come from; empty where any will do
-    idle_timeout_s: float | None = None  #: None leaves it to the settings
     version: str = __version__
     program: tuple[str, ...] = (sys.executable, "-P", "-m", "librarian.daemon.serve")  #: -P: no module from the cwd
 
@@ -68,8 +67,6 @@ class Library(NamedTuple):
         """How a daemon is started."""
         named = {"--config": self.config, "--root": self.root if self.typed else None, "--index": self.index}
         words = [str(word) for name, path in named.items() if path is not None for word in (name, path)]
-        if self.idle_timeout_s is not None:
-            words += ["--idle-timeout", f"{self.idle_timeout_s:g}"]
         if self.must_be_trusted:
             words.append("--must-be-trusted")
         return [*self.program, "--socket-only", *words]

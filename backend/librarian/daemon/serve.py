@@ -133,9 +133,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--index", type=Path)
     parser.add_argument("--socket-only", action="store_true")
     parser.add_argument("--must-be-trusted", action="store_true")
-    parser.add_argument("--idle-timeout", type=float)
     given = parser.parse_args(argv)
-    overrides = {"docs.root_path": given.root, "index.path": given.index, "serve.idle_timeout_s": given.idle_timeout}
+    overrides = {"docs.root_path": given.root, "index.path": given.index}
     try:
         settings = Settings.load(given.config, overrides=overrides, must_be_trusted=given.must_be_trusted)
         return serve(settings, http=not given.socket_only)

@@ -8,7 +8,7 @@ import time
 from textwrap import shorten
 from typing import Any, Literal
 
-from ..errors import Unavailable
+from ..errors import SetupError, Unavailable
 from ..models import Deadline
 from .base import Rewrite
 from .services import OPENAI, ServiceClient
@@ -32,14 +32,17 @@ class Chat:
         url = (base_url or OPENAI).rstrip("/")
         if provider == "ollama":
             url = f"{url.removesuffix('/v1')}/v1"
-        self.client = ServiceClient(url, api_key or "", f"The language model '{model}'", "llm")
+        self.client = ServiceClient(url, api_key or "", model, f"The language model '{model}'", "llm")
         self.close = self.client.close
 
     def ask(self, system: str, user: str, *, seconds: float, tokens: int) -> str:
         """The model's answer, without its thoughts. Raises `Unavailable` with one clear sentence."""
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         body = {"model": self.model, "messages": messages, "temperature": 0, "max_tokens": tokens, "stream": False}
-        answer = self.client.post("/chat/completions", body, timeout_s=seconds, within_s=seconds, attempts=1)
+        try:
+            answer = self.client.post("/chat/completions", body, timeout_s=seconds, within_s=seconds, attempts=1)
+        except SetupError as error:
+            raise Unavailable(error.message, hint=error.hint) from error
         try:
             content = json.loads(answer)["choices"][0]["message"]["content"] or ""
             if isinstance(content, list):  # parts, of which some are text

@@ -19,7 +19,7 @@ from threading import Event
 import httpx
 import numpy as np
 
-from ..errors import SetupError, Unavailable
+from ..errors import LibrarianError, SetupError, Unavailable
 from ..models import ModelSpec, Vectors
 from .base import TextEmbedder
 from .model_table import LONGEST, known, spec_of
@@ -58,19 +58,13 @@ def redacted(text: object, *secrets: str) -> str:
     return _KEY.sub("…", address(line))[:200].rstrip(".")
 
 
-class Refused(Unavailable):
-    """An answer of another state than 200; `reason` is the service's own words."""
-
-    status = 0
-    reason = ""
-
-
 @dataclass(eq=False, repr=False)
 class ServiceClient:
     """Posts JSON to a service. Raises `SetupError` for OpenAI's own without a key."""
 
     url: str
     key: str
+    model: str
     name: str  #: the service or model in errors, such as `The embedding service`
     settings: str  #: the section of the settings that errors point to
     wait: Callable[[float], bool] = Event().wait  #: sleeps between attempts; True ends a pause early
@@ -87,13 +81,15 @@ class ServiceClient:
         """The answer.
 
         Rate limits, failing servers and broken connections are tried again, `attempts` times and `within_s` in all,
-        after the pause that the service asks for (20 s at most). Raises `Unavailable`; `Refused` for another state.
+        after the pause that the service asks for (20 s at most). Raises `SetupError` for a key or a model that the
+        service doesn't take, `Unavailable` for the rest.
         """
         pause, deadline = _FIRST_PAUSE_S, time.monotonic() + within_s
         while True:
             attempts -= 1
             seconds = min(timeout_s, max(1.0, deadline - time.monotonic()))
-            asked, failure = pause, Unavailable("")
+            asked = pause
+            failure: LibrarianError
             try:
                 limits = httpx.Timeout(seconds, connect=min(5.0, seconds))
                 answer = self._client.post(f"{self.url}{path}", json=body, timeout=limits)
@@ -132,21 +128,22 @@ class ServiceClient:
         """A service's own words without its key."""
         return redacted(text, self.key)
 
-    def _refused(self, status: int, text: str) -> Refused:
+    def _refused(self, status: int, text: str) -> LibrarianError:
+        """The error for an answer of another state than 200, with the service's own words."""
         reason = self.redacted(_message(text) or f"HTTP {status}")
         message = f"{self.name} at {self.shown} refuses the request with {status} ({reason})."
         hint = f"Check {self.settings}.model, {self.settings}.base_url and the service's log."
         if status in (401, 403):
-            hint = "Check OPENAI_API_KEY."
-        elif status == 429 and "insufficient_quota" in text:
+            return SetupError(f"{self.shown} refuses the key ({reason}).", hint="Check OPENAI_API_KEY.")
+        if status == 404:
+            return SetupError(f"{self.shown} has no model '{self.model}' ({reason}).", hint=hint)
+        if status == 429 and "insufficient_quota" in text:
             message, hint = f"The quota of {self.shown} is used up ({reason}).", "Check the account's billing."
         elif status == 429:
             message, hint = f"{self.shown} limits the rate of requests ({reason}).", "Try again in a minute."
         elif status >= 500 or status == 408:
             message, hint = f"{self.name} at {self.shown} fails with {status} ({reason}).", "Try again later."
-        error = Refused(message, hint=hint)
-        error.status, error.reason = status, reason
-        return error
+        return Unavailable(message, hint=hint)
 
 
 class ServiceEmbedder(TextEmbedder):
@@ -190,7 +187,9 @@ class OpenAIEmbedder(ServiceEmbedder):
         timeout_s: float = 30.0,
         wait: Callable[[float], bool] = Event().wait,
     ) -> None:
-        self._client = ServiceClient(base_url or OPENAI, api_key or "", "The embedding service", "embeddings", wait)
+        self._client = ServiceClient(
+            base_url or OPENAI, api_key or "", name, "The embedding service", "embeddings", wait
+        )
         self.close = self._client.close
         self._timeout_s = timeout_s
         self.spec = spec_of(name) if name in known() else ModelSpec(name, 0, LONGEST, provider="openai")
@@ -211,15 +210,7 @@ class OpenAIEmbedder(ServiceEmbedder):
 
     def _request(self, texts: Sequence[str], within_s: float) -> list[object]:
         body = {"model": self.spec.name, "input": [text or " " for text in texts]}
-        try:
-            answer = self._client.post("/embeddings", body, timeout_s=self._timeout_s, within_s=within_s, attempts=4)
-        except Refused as error:
-            if error.status not in (401, 403, 404):
-                raise
-            what, hint = "refuses the key", "Check OPENAI_API_KEY."
-            if error.status == 404:
-                what, hint = f"has no model '{self.spec.name}'", "Check embeddings.model and base_url."
-            raise SetupError(f"{self._client.shown} {what} ({error.reason}).", hint=hint) from error
+        answer = self._client.post("/embeddings", body, timeout_s=self._timeout_s, within_s=within_s, attempts=4)
         try:
             rows = sorted(json.loads(answer)["data"], key=lambda item: int(item.get("index", 0)))
             return [row["embedding"] for row in rows]

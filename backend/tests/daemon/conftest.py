@@ -27,7 +27,7 @@ def index(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 def library(index: Path) -> Library:
     """The library of that folder, whose daemon is the tests' own."""
-    return Library(index, version="1.0", idle_timeout_s=60, program=ECHO)
+    return Library(index, version="1.0", program=ECHO)
 
 
 @pytest.fixture

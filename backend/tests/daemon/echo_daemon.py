@@ -89,7 +89,7 @@ def handle(operation: str, arguments: Mapping[str, Any], cancelled: Event) -> Ma
     return {"operation": operation, "arguments": dict(arguments), "pid": os.getpid(), "command": sys.argv[1:]}
 
 
-async def keep(index: Path, idle_s: float) -> None:
+async def keep(index: Path) -> None:
     ended = asyncio.Event()
     url = "http://localhost:1" if os.environ.get("ECHO_ROLE") == "serve" else ""
     own = Address(os.getpid(), VERSION, "", url=url, settings=os.environ.get("ECHO_SETTINGS", ""))
@@ -101,7 +101,7 @@ async def keep(index: Path, idle_s: float) -> None:
         progress=progress,
         on_shut_down=ended.set,
         on_idle=ended.set,
-        idle_timeout_s=idle_s,
+        idle_timeout_s=float(os.environ.get("ECHO_IDLE_S", "60")),
     ):
         await ended.wait()
 
@@ -119,7 +119,6 @@ def main() -> int:
     parser.add_argument("--config")
     parser.add_argument("--root")
     parser.add_argument("--index", type=Path, required=True)
-    parser.add_argument("--idle-timeout", type=float, default=60.0)
     given = parser.parse_args()
     mode = os.environ.get("ECHO_MODE", "")
     if mode == "setup":
@@ -132,7 +131,7 @@ def main() -> int:
         return 0
     with contextlib.closing(contextlib.ExitStack()) as stack:
         stack.callback(lock.release)
-        asyncio.run(be_deaf(given.index) if mode == "deaf" else keep(given.index, given.idle_timeout))
+        asyncio.run(be_deaf(given.index) if mode == "deaf" else keep(given.index))
     return 0
 
 

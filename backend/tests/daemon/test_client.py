@@ -154,8 +154,9 @@ def test_a_daemon_that_cannot_start_says_why(library: Library, monkeypatch: pyte
         call(library, "search")
 
 
-def test_an_idle_daemon_ends_by_itself(library: Library) -> None:
-    call(library._replace(idle_timeout_s=0.05), "search")
+def test_an_idle_daemon_ends_by_itself(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ECHO_IDLE_S", "0.05")
+    call(library, "search")
     until(lambda: daemon_of(library.index) is None, "its end")
 
 

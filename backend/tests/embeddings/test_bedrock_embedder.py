@@ -202,5 +202,5 @@ def test_missing_credentials_regions_and_models_are_named(
 
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
-    with pytest.raises(SetupError, match=r"librarian\[bedrock\]"):
+    with pytest.raises(SetupError, match=r"librarian-docs\[bedrock\]"):
         EmbedderSpec(TITAN, provider="bedrock")()
