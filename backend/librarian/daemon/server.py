@@ -21,7 +21,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
 from threading import Event
@@ -207,13 +207,10 @@ def _line(content: object) -> bytes:
 
 
 def _arguments(body: bytes) -> dict[str, Any]:
-    try:
-        arguments = json.loads(body)
-    except ValueError:
-        arguments = None
-    if not isinstance(arguments, dict):
-        raise CallerError("The body must be a JSON object of arguments.", hint='For example {"query": "…"}.')
-    return arguments
+    with suppress(ValueError):
+        if isinstance(arguments := json.loads(body), dict):
+            return arguments
+    raise CallerError("The body must be a JSON object of arguments.", hint='For example {"query": "…"}.')
 
 
 def command_api(handle: LibraryHandle) -> tuple[Handle, GetProgress]:

@@ -108,11 +108,10 @@ class StdioBridge:
             return
         ident, method, params = message.get("id"), message.get("method"), message.get("params")
         notice = isinstance(method, str) and method.startswith("notifications/")
-        if not isinstance(ident, Id | None) or (ident is None and "id" in message and not notice):
-            self._reply(None, -32600, "An id must be a string or a whole number.")
-            return
-        if method is None and not {"result", "error"} & message.keys():
-            self._reply(ident, -32600, "That isn't a JSON-RPC message: it has no method.")
+        has_id = isinstance(ident, Id) or "id" not in message or (ident is None and notice)
+        if not has_id or (method is None and not {"result", "error"} & message.keys()):
+            ident = ident if isinstance(ident, Id) else None
+            self._reply(ident, -32600, "A request has a method, and an id that is a string or a whole number.")
             return
         if len(line) > LONGEST_LINE:
             text = f"The message has {len(line):,} bytes; at most {LONGEST_LINE:,} are taken. Send less at once."

@@ -66,7 +66,7 @@ class BedrockEmbedder(ServiceEmbedder):
             )
         except self._errors.BotoCoreError as error:
             raise SetupError(
-                f"Amazon Bedrock can't be reached like this ({_reason(error)}).",
+                f"Amazon Bedrock can't be reached like this ({redacted(error)}).",
                 hint="Set AWS_REGION, or a profile that has a region.",
             ) from error
         limit = _COHERE_TOKENS if self._cohere else LONGEST
@@ -105,7 +105,7 @@ class BedrockEmbedder(ServiceEmbedder):
             ) from error
         except self._errors.BotoCoreError as error:
             raise Unavailable(
-                f"Amazon Bedrock doesn't answer ({_reason(error)}).",
+                f"Amazon Bedrock doesn't answer ({redacted(error)}).",
                 hint="Check the network and the region; for a slow answer raise embeddings.timeout_s.",
             ) from error
         except (ValueError, KeyError, TypeError) as error:
@@ -128,7 +128,3 @@ class BedrockEmbedder(ServiceEmbedder):
             f"Amazon Bedrock refuses the request with {status} ({reason}).",
             hint="Try again in a minute, and check embeddings.model and your quota.",
         )
-
-
-def _reason(error: Exception) -> str:
-    return redacted(error) or type(error).__name__

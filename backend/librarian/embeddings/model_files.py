@@ -20,7 +20,7 @@ from ..errors import SetupError, Unavailable, install
 from ..files.owned_folder import PRIVATE
 from ..files.writing import write_whole
 from .model_table import DEFAULT, canonical, folder_of, hub_name, read_spec, spec_of
-from .onnx import SUMS, graphs
+from .onnx import SUMS, first_line, graphs
 
 SHIPPED = Path(__file__).with_name(DEFAULT)  #: the default model; `scripts/build_model.py` makes it
 _CONNECT_S = 8.0  #: seconds until a hub that doesn't answer counts as out of reach
@@ -124,11 +124,11 @@ def _fetch(name: str, target: Path) -> None:
         info = HfApi().model_info(repository, revision=revision or None, timeout=_CONNECT_S)
     except HfHubHTTPError as error:
         raise Unavailable(
-            f"The hub refuses '{name}': {_first_line(error)}.", hint="Check the name; for a private model set HF_TOKEN."
+            f"The hub refuses '{name}': {first_line(error)}.", hint="Check the name; for a private model set HF_TOKEN."
         ) from error
     except Exception as error:  # connection errors of whatever HTTP library the hub's client uses
         raise Unavailable(
-            f"No model hub within reach for '{name}' ({_first_line(error)}).",
+            f"No model hub within reach for '{name}' ({first_line(error)}).",
             hint=f"Connect once and run `librarian models fetch {name}`, or give a folder that holds "
             f"the model. The default embedding model, '{DEFAULT}', needs no network.",
         ) from error
@@ -146,7 +146,7 @@ def _fetch(name: str, target: Path) -> None:
                 )
             except Exception as error:
                 raise Unavailable(
-                    f"'{file}' of '{name}' can't be fetched ({_first_line(error)}).",
+                    f"'{file}' of '{name}' can't be fetched ({first_line(error)}).",
                     hint="Run `librarian models fetch` again; what is complete is kept.",
                 ) from error
             sums.append(f"{_sha256(target / file)}  {file}\n")
@@ -173,11 +173,6 @@ def _incomplete(name: str, files: Collection[str]) -> Unavailable:
 
 def _files(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for pattern in ("*", "onnx/*") for path in folder.glob(pattern)}
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0][:200].rstrip(".")
 
 
 def _sha256(path: Path) -> str:

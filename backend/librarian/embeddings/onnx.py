@@ -17,6 +17,12 @@ from .base import TextEmbedder
 SUMS = "SHA256SUMS"  #: file of a shipped or fetched model's folder: the SHA-256 of each of the others
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of what a library says of an error."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:200].rstrip(".")
+
+
 def has_cuda() -> bool:
     """Whether the installed ONNX Runtime can use CUDA."""
     import onnxruntime
@@ -87,9 +93,8 @@ class OnnxModel:
         try:
             found: npt.NDArray[Any] = session.run([output], feed)[0]
         except Exception as error:  # ONNX Runtime raises bare exceptions of its own
-            lines = str(error).strip().splitlines() or [type(error).__name__]
             raise Unavailable(
-                f"The {self._what} can't read a text ({lines[0][:200]}).",
+                f"The {self._what} can't read a text ({first_line(error)}).",
                 hint="Its config.json or its tokenizer.json may be another model's.",
             ) from error
         return found

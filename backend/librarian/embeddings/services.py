@@ -52,7 +52,7 @@ def redacted(text: object, *secrets: str) -> str:
     >>> redacted("Wrong key:  s3cret!", "s3cret")
     'Wrong key: …!'
     """
-    line = " ".join(str(text).split())
+    line = " ".join((str(text) or type(text).__name__).split())
     for secret in filter(None, secrets):
         line = line.replace(secret, "…")
     return _KEY.sub("…", address(line))[:200].rstrip(".")
@@ -100,7 +100,7 @@ class ServiceClient:
                 )
             except httpx.TransportError as error:
                 failure = Unavailable(
-                    f"{self.name} at {self.shown} can't be reached ({redacted(error) or type(error).__name__}).",
+                    f"{self.name} at {self.shown} can't be reached ({redacted(error)}).",
                     hint=f"Check the network and {self.settings}.base_url.",
                 )
             else:
