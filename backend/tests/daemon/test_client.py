@@ -20,7 +20,7 @@ from librarian.daemon.address import as_error
 from librarian.daemon.client import acquire_index, connect
 from librarian.daemon.discovery import Library
 from librarian.daemon.unix_http import Response, request
-from librarian.errors import Busy, LibrarianError, NotFound, SetupError, SourceError, Unavailable
+from librarian.errors import Busy, Internal, LibrarianError, NotFound, SetupError, SourceError, Unavailable
 from tests.daemon.processes import daemon_of, until
 
 
@@ -131,7 +131,7 @@ def test_what_the_operation_raised_is_raised_here(library: Library) -> None:
     assert caught.value.hint == "Nearest: 'y'."
     with pytest.raises(LibrarianError, match="by zero") as bug:
         call(library, "bug")
-    assert (type(bug.value), bug.value.code) == (LibrarianError, "internal")
+    assert (type(bug.value), bug.value.code) == (Internal, "internal")
 
 
 def test_a_daemon_that_dies_is_a_clear_error_and_the_next_call_works(library: Library) -> None:

@@ -145,7 +145,7 @@ def test_it_is_asked_nothing_by_what_measures(setting: Setting, model: ChatServe
 def _refuses(model: ChatServer) -> str:
     model.status = 401
     model.refusal = {"error": {"message": f"Incorrect API key provided: {KEY}, also sk-very-*****-key"}}
-    return "refuses the request with 401"
+    return "refuses the key"
 
 
 def _is_slow(model: ChatServer) -> str:
@@ -175,7 +175,7 @@ def _says_nothing(model: ChatServer) -> str:
 
 def _stops_being_a_chat(model: ChatServer) -> str:
     model.path = "/elsewhere"
-    return "refuses the request with 404"
+    return "has no model 'm1'"
 
 
 @pytest.mark.parametrize(
