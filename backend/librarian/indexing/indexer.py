@@ -21,7 +21,7 @@ from ..embeddings.base import Embedder
 from ..errors import LibrarianError, SetupError, SourceError, Unavailable
 from ..files.paths import Paths
 from ..models import Count, IndexReport, Progress
-from ..parsing.base import Reader
+from ..parsing.reader import Reader
 from ..schemas import CheckResponse
 from ..storage.base import Catalog, EmbeddingCache, KeywordIndex
 from ..vector_stores.base import VectorStore

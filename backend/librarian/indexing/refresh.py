@@ -21,7 +21,7 @@ from ..errors import SourceError
 from ..files.paths import Paths, name_of, spelling_of, spellings, state_of
 from ..files.safe_open import is_unchanged
 from ..models import Failure, Included, IndexReport, Progress, ReadResult, SourceFile, time_left
-from ..parsing.base import Reader
+from ..parsing.reader import Reader
 from ..storage.base import Catalog
 from .changes import FolderDiff, Known, MissingFiles, compare
 from .log import log_left_out

@@ -13,33 +13,18 @@ from .metadata import modified_of, summary_of, tags_of, title_of
 from .plain_text import plain
 from .spans import Intervals
 
-ATTRIBUTE = re.compile(r":(!?[\w-]+!?):(?:[ \t]+(.*))?$")
-FENCE = re.compile(r"(?:-{4,}|\.{4,}|\+{4,})[ \t]*$|```[^\n`]*$")
-COMMENT_BLOCK = re.compile(r"/{4,}[ \t]*$")
+_ATTRIBUTE = re.compile(r":(!?[\w-]+!?):(?:[ \t]+(.*))?$")
+_FENCE = re.compile(r"(?:-{4,}|\.{4,}|\+{4,})[ \t]*$|```[^\n`]*$")
+_COMMENT_BLOCK = re.compile(r"/{4,}[ \t]*$")
 DELIMITER = re.compile(r"(={4,}|\*{4,}|_{4,}|--)[ \t]*$")
-TABLE = re.compile(r"[|,:!]={3,}[ \t]*$")
+_TABLE = re.compile(r"[|,:!]={3,}[ \t]*$")
 BLOCK_ATTRIBUTES = re.compile(r"\[(?:[^\[\]\n]*|\[[^\[\]\n]*\])\][ \t]*$")
-ITEM = re.compile(r"[ \t]*(?:[*-]{1,6}|\.{1,6}|\d{1,3}\.|<\.>|<\d{1,3}>)[ \t]+\S|\S[^\n]{0,200}?:{2,4}(?:[ \t]|$)")
-#: Text with some or no substitutions made.
-PASSED = re.compile(r"pass:([a-z,]*)\[(.*)\][ \t]*", re.S)
+_ITEM = re.compile(r"[ \t]*(?:[*-]{1,6}|\.{1,6}|\d{1,3}\.|<\.>|<\d{1,3}>)[ \t]+\S|\S[^\n]{0,200}?:{2,4}(?:[ \t]|$)")
+#: Text with some or no substitutions made; without `a` among them attributes are none of these.
+_PASSED = re.compile(r"\Apass:[a-z,]*\[(.*)\][ \t]*\Z", re.S)
+_UNRESOLVED = re.compile(r"pass:[b-z,]*\[")
 #: Below a title; a line that begins with a dot names the block below it instead.
 _UNDERLINE = re.compile(r"([=\-~^+])\1+[ \t]*$")
-
-
-def end_of_entry(lines: list[str], number: int) -> int:
-    """The last line of an attribute's value, which goes on behind a backslash."""
-    while lines[number].endswith(" \\") and number + 1 < len(lines):
-        number += 1
-    return number
-
-
-def underline(line: str, below: str) -> re.Match[str] | None:
-    """The rule below a line that it makes a title, being about as long."""
-    rule = _UNDERLINE.match(below)
-    close = rule is not None and abs(len(below.rstrip()) - len(line.rstrip())) <= 1
-    return rule if close and line[0] != "." and any(map(str.isalnum, line)) else None
-
-
 #: A reference, or a run of text in which there are none.
 _REFERENCE = re.compile(
     r"\\\{|\+\+\+.{1,400}?\+\+\+|\+\+.{1,400}?\+\+|(?<![\w+])\+(?=[^\s+])[^+\n]{1,400}(?<=\S)\+(?![\w+])"
@@ -49,8 +34,6 @@ _MAX_GROWTH = 100_000  #: characters by which values may make a text longer than
 #: Attributes of every page.
 _KNOWN = {"amp": "&", "asterisk": "*", "blank": "", "caret": "^", "cpp": "C++", "empty": "", "nbsp": " ", "plus": "+",
           "sp": " ", "tilde": "~", "vbar": "|", "zwsp": ""}  # fmt: skip
-
-
 _TITLE = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?[ \t]*$")
 #: Directives and macros that no reader sees.
 _MACRO = re.compile(
@@ -123,31 +106,37 @@ class _Scanner(LineScanner):
         self._delimiters: set[str] = set()  # that opened a block and haven't closed it
 
     def _line(self, number: int, line: str) -> int:
-        if COMMENT_BLOCK.match(line):
+        if _COMMENT_BLOCK.match(line):
             return self._hidden(number, self._closing(number, line), "comment")
-        if FENCE.match(line) or TABLE.match(line):
+        if _FENCE.match(line) or _TABLE.match(line):
             return self._delimited(number, line)
         if DELIMITER.match(line):  # the blocks inside stand for themselves
             self._delimiters ^= {line.rstrip()}
             return self._hidden(number, number, "markup")
-        if self._kind in (None, "paragraph") and (entry := ATTRIBUTE.match(line)):
+        if self._kind in (None, "paragraph") and (entry := _ATTRIBUTE.match(line)):
             return self._hidden(number, self._set(entry, number), "markup")
         if BLOCK_ATTRIBUTES.match(line):
             return self._hidden(number, number, "markup")
         if line.startswith("= "):  # the entries below hold for the title too
             below = number + 1
             while below < len(self._lines) and self._lines[below].strip():
-                entry = ATTRIBUTE.match(self._lines[below])
+                entry = _ATTRIBUTE.match(self._lines[below])
                 below = 1 + (self._set(entry, below) if entry else below)
         shown = self._shown[number] = self._resolved(line)
         picture = _PICTURE.match(shown) if line.startswith("image::") else None
         if picture and any(map(str.isalpha, picture[picture.lastindex or 0])):
-            return self._pictured(number, *picture.span(picture.lastindex or 0))
+            self._close()
+            start, (first, last) = self._start(number), picture.span(picture.lastindex or 0)
+            self.excluded += [
+                Excluded(start, start + first, "markup"),
+                Excluded(start + last, self._end(number), "markup"),
+            ]
+            return self._add("paragraph", number, number)
         if _MACRO.match(line):
             return self._hidden(number, number, "comment" if line.startswith("//") else "markup")
         if self._kind is None and (taken := self._title(number, line)):
             return taken
-        kind: Kind = "list" if ITEM.match(line) else "paragraph"
+        kind: Kind = "list" if _ITEM.match(line) else "paragraph"
         if self._kind is None or (kind == "list" and self._kind != "list"):
             self._close()
             self._kind, self._first = kind, number
@@ -158,17 +147,17 @@ class _Scanner(LineScanner):
 
     def _set(self, entry: re.Match[str], first: int) -> int:
         """Take over an attribute's value; returns the last line of its entry."""
-        name, last = entry.group(1).lower(), end_of_entry(self._lines, first)
+        name, last = entry.group(1).lower(), first
         if "!" in name:
             self.values.pop(name.strip("!"), None)
             return last
-        lines = [entry.group(2) or "", *self._lines[first + 1 : last + 1]]
+        lines = [entry.group(2) or ""]
+        while lines[-1].endswith(" \\") and last + 1 < len(self._lines):
+            last += 1
+            lines.append(self._lines[last])
         value = " ".join(line.removesuffix(" \\").removesuffix(" +").strip() for line in lines)
-        passed = PASSED.fullmatch(value)
-        if passed is None or "a" in passed.group(1):
-            value = self._resolved(value)
-            passed = PASSED.fullmatch(value)
-        self.values[name] = passed.group(2) if passed else value
+        value = value if _UNRESOLVED.match(value) else self._resolved(value)
+        self.values[name] = _PASSED.sub(r"\1", value)
         return last
 
     def _resolved(self, text: str, *, in_table: bool = False) -> str:
@@ -191,8 +180,10 @@ class _Scanner(LineScanner):
         if match := _TITLE.match(line):
             shown = _TITLE.match(self._shown[number])  # not where all that it says is an empty value
             return self._heading(len(match.group(1)), shown.group(2) if shown else "", number, number)
-        under = self._below(number)
-        if (rule := underline(line, under)) and under.rstrip() not in self._delimiters:
+        under = self._below(number).rstrip()
+        rule = _UNDERLINE.match(under)
+        is_title = rule and line[0] != "." and any(map(str.isalnum, line)) and under not in self._delimiters
+        if rule and is_title and abs(len(under) - len(line.rstrip())) <= 1:
             return self._heading("=-~^+".index(rule.group(1)) + 1, self._shown[number], number, number + 1)
         return 0
 
@@ -212,18 +203,11 @@ class _Scanner(LineScanner):
     def _delimited(self, number: int, line: str) -> int:
         self._close()
         last = self._closing(number, line)
-        if FENCE.match(line):
+        if _FENCE.match(line):
             return self._add("fence", number, last, self._end(number))
         for place in range(number + 1, last):
             self._shown[place] = self._resolved(self._lines[place], in_table=True)
         return self._add("table", number, last, self._end(number))
-
-    def _pictured(self, number: int, first: int, last: int) -> int:
-        """A line of which only what stands between two columns is seen."""
-        self._close()
-        start, end = self._start(number), self._end(number)
-        self.excluded += [Excluded(start, start + first, "markup"), Excluded(start + last, end, "markup")]
-        return self._add("paragraph", number, number)
 
 
 def _words(match: re.Match[str]) -> int:

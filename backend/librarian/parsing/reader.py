@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 from importlib import import_module
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from ..errors import SourceError
 from ..files.safe_open import REPLACED, open_source
@@ -19,7 +19,6 @@ from ..models import NOT_INCLUDED, QUOTED_PATH, Chunk, Document, Excluded, Keywo
 from ..text.analyzer import StandardAnalyzer
 from ..text.characters import spelt
 from ..text.cross_references import MESSAGE
-from .base import Parser
 from .chunking import StructureChunker
 from .document_builder import new_document
 from .email.parser import MboxArchive, begins_as_archive, format_of
@@ -29,6 +28,27 @@ from .includes.files import IncludeRoots
 from .metadata import given_doc_type, pieces_without, searched_metadata
 from .plain_text import unparted
 from .spans import in_order
+
+
+class Parser(Protocol):
+    """A file format: bytes in, a `Document` out."""
+
+    extensions: tuple[str, ...]
+
+    def parse(self, source: SourceFile, data: bytes) -> Document:
+        """Read one file. Raises `SourceError` with a `reason` where it can't; never anything else."""
+
+
+class Reader(Protocol):
+    """A file in, a document with its chunks and keyword entries out. Picklable: it runs in child processes."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the same file would be read, cut or analysed otherwise."""
+
+    def read(self, source: SourceFile) -> ReadResult:
+        """Raises `SourceError`."""
+
 
 #: The registry of formats, a line for each: the module in this folder, and its class.
 FORMATS = (

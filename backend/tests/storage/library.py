@@ -21,9 +21,8 @@ from librarian.indexing.scanner import FolderScanner
 from librarian.indexing.watcher import FileWatcher
 from librarian.indexing.workers import PoolClosed, WorkerPool
 from librarian.models import Filters, IndexReport, ReadResult, SourceFile
-from librarian.parsing.base import Reader
 from librarian.parsing.chunking import StructureChunker
-from librarian.parsing.reader import READABLE, FileReader
+from librarian.parsing.reader import READABLE, FileReader, Reader
 from librarian.storage.catalog import SqliteCatalog
 from librarian.storage.embedding_cache import SqliteEmbeddingCache
 from librarian.storage.keyword_index import TantivyIndex
