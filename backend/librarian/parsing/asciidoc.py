@@ -143,8 +143,6 @@ class _Scanner(LineScanner):
         self._last = number
         return number + 1
 
-    # -- attributes --------------------------------------------------------------------------------------------------
-
     def _set(self, entry: re.Match[str], first: int) -> int:
         """Take over an attribute's value; returns the last line of its entry."""
         name, last = entry.group(1).lower(), first
@@ -172,8 +170,6 @@ class _Scanner(LineScanner):
             return value.replace("|", "\\|") if in_table else value
 
         return _REFERENCE.sub(value_of, text) if "{" in text else text
-
-    # -- blocks ------------------------------------------------------------------------------------------------------
 
     def _title(self, number: int, line: str) -> int:
         """The line behind a title, 0 where there is none."""

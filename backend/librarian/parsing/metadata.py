@@ -119,7 +119,9 @@ def title_of(
             return words, True
     prose = _WORD.findall(_PICTURES.sub("", opening))
     is_part = highest > 1 and (len(others) > 0 or len(prose) >= _PROSE)
-    if first and (not is_part or _says_nothing(_stem(file_path))):
+    stem = _stem(file_path)
+    says_nothing = stem.strip("_").lower() in _OF_FOLDERS or not any(map(str.isalpha, stem))
+    if first and (says_nothing or not is_part):
         return first, True
     return title_from_name(file_path), False
 
@@ -143,10 +145,6 @@ def _stem(file_path: str) -> str:
     while (suffix := PurePosixPath(stem).suffix) and 1 < len(suffix) <= 6 and not suffix[1:2].isdigit():
         stem = stem[: -len(suffix)]
     return stem
-
-
-def _says_nothing(stem: str) -> bool:
-    return stem.strip("_").lower() in _OF_FOLDERS or not any(map(str.isalpha, stem))
 
 
 def tags_of(front_matter: Mapping[str, object]) -> tuple[str, ...]:

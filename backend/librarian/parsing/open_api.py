@@ -210,9 +210,11 @@ class _Description:
             resolved = self._resolved(example)
             self._texts(resolved, "summary")
             shown.append(resolved.get("value", resolved or example))
+        encoder = json.JSONEncoder(indent=2, skipkeys=True, ensure_ascii=False, default=str)
         for value in shown[:_MAX_EXAMPLES]:
             is_text = isinstance(value, str)
-            self._out.fence(value[:_MAX_EXAMPLE] if is_text else _beginning(value), "" if is_text else "json")
+            written = value if is_text else "".join(islice(encoder.iterencode(value), _MAX_EXAMPLE))
+            self._out.fence(written[:_MAX_EXAMPLE], "" if is_text else "json")
 
     def _security(self, scheme: Mapping[str, Any]) -> None:
         facts = ("type", "scheme", "bearerFormat", "in", "name", "flow")
@@ -253,12 +255,6 @@ def _parts(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _described_by_parts(schema: Mapping[str, Any]) -> str:
     return _described(schema, *_parts(schema), _at(schema, "items"))
-
-
-def _beginning(value: Any) -> str:
-    """The first characters of a value as JSON; no more of it is looked at."""
-    pieces = json.JSONEncoder(indent=2, skipkeys=True, ensure_ascii=False, default=str).iterencode(value)
-    return "".join(islice(pieces, _MAX_EXAMPLE))[:_MAX_EXAMPLE]
 
 
 def _media(content: Mapping[str, Any]) -> str:

@@ -6,7 +6,6 @@ import re
 from html import escape
 from typing import TYPE_CHECKING
 
-from ..errors import SourceError
 from ..models import Document, SourceFile
 from .document_builder import DocumentBuilder
 from .html import HtmlPage, html_tree
@@ -46,11 +45,7 @@ class OpenDocumentParser:
         with opened(data, source.file_path) as package:
             manifest = package.tree(_MANIFEST) if _MANIFEST in package else None
             if manifest is not None and next(manifest.iter("{*}encryption-data"), None) is not None:
-                raise SourceError(
-                    f"'{source.file_path}' is locked with a password.",
-                    hint="Save it without a password.",
-                    reason="encrypted",
-                )
+                raise ValueError("it is locked with a password")
             roots = [package.tree(name) for name in ("styles.xml", "content.xml") if name in package or name[0] == "c"]
             _Text(roots).write(out)
             if "meta.xml" in package:

@@ -13,6 +13,7 @@ from ..models import Document, SourceFile
 from .document_builder import DocumentBuilder, one_line
 from .pdf_layout import Word, in_reading_order
 from .pdf_structure import Outline, Page, write_pages
+from .zip_package import refused
 
 if TYPE_CHECKING:
     import pypdfium2
@@ -47,20 +48,10 @@ class PdfParser:
     def parse(self, source: SourceFile, data: bytes) -> Document:
         import pypdfium2
 
-        try:
+        with refused(source.file_path):
             pdf = pypdfium2.PdfDocument(data)
-        except pypdfium2.PdfiumError as error:
-            locked = "password" in str(error).lower() or "security" in str(error).lower()
-            why = "is locked with a password" if locked else f"isn't a readable PDF: {str(error).rstrip('.')}"
-            raise SourceError(
-                f"'{source.file_path}' {why}.",
-                hint="Save it without a password." if locked else "Make it again, or repair it with a PDF program.",
-                reason="encrypted" if locked else "corrupt",
-            ) from error
-        try:
+        with closing(pdf):
             return self._read(source, pdf)
-        finally:
-            pdf.close()
 
     def _read(self, source: SourceFile, pdf: pypdfium2.PdfDocument) -> Document:
         builder = DocumentBuilder()
@@ -189,9 +180,12 @@ def _words(text_page: Any, height: float) -> Iterator[tuple[Word, bool]]:
         ):
             continue
         raw.FPDFText_GetFontInfo(text_page, begin, name, 128, flags)
+        word = match.group().translate(_LIGATURES)
+        if not word.isascii() and _HALVES.search(word):  # of characters beyond U+FFFF
+            word = word.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         yield (
             Word(
-                text=_joined(match.group().translate(_LIGATURES)),
+                text=word,
                 left=min(first.left, last.left),
                 top=height - max(first.top, last.top),
                 right=max(last.right, first.right),
@@ -202,13 +196,6 @@ def _words(text_page: Any, height: float) -> Iterator[tuple[Word, bool]]:
             ),
             abs(raw.FPDFText_GetCharAngle(text_page, begin)) % 6.28 < _UPRIGHT,
         )
-
-
-def _joined(text: str) -> str:
-    """Characters beyond U+FFFF come as two halves."""
-    if text.isascii() or not _HALVES.search(text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _outline(pdf: pypdfium2.PdfDocument) -> Outline:

@@ -92,14 +92,11 @@ class Line:
 def in_reading_order(words: Sequence[Word]) -> list[list[Line]]:
     """The lines of a page by column, columns and lines in the order in which they are read."""
     whole = _lines(words)
-    if sum(map(_has_gutter, whole)) < _MIN_COLUMN_LINES:
+    # Lines that have two stretches of running words beside each other, as columns give and few tables do.
+    parted = (sum(part.length >= _MIN_COLUMN_WORDS for part in line.parted(_GUTTER)) > 1 for line in whole)
+    if sum(parted) < _MIN_COLUMN_LINES:
         return [whole] if whole else []
     return [_lines(region) for region in _Cutter().cut(list(words), 0)]
-
-
-def _has_gutter(line: Line) -> bool:
-    """Whether a line has two stretches of running words beside each other, as columns give and few tables do."""
-    return sum(part.length >= _MIN_COLUMN_WORDS for part in line.parted(_GUTTER)) > 1
 
 
 class _Cutter:

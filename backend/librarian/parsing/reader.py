@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from importlib import import_module
 from typing import Protocol, TypeVar
@@ -70,17 +70,12 @@ FORMATS = (
 )
 
 
-def _parsers() -> Iterator[tuple[str, Parser]]:
-    """Extension (with its dot, lower case) and parser of each format."""
-    for name in FORMATS:
-        module, _, kind = name.rpartition(".")
-        parser: Parser = getattr(import_module(f".{module}", __package__), kind)()
-        for extension in parser.extensions:
-            yield extension, parser
-
-
 #: Extension (with its dot, lower case) → parser.
-PARSERS: dict[str, Parser] = dict(_parsers())
+PARSERS: dict[str, Parser] = {}
+for _name in FORMATS:
+    _module, _, _kind = _name.rpartition(".")
+    _parser: Parser = getattr(import_module(f".{_module}", __package__), _kind)()
+    PARSERS |= dict.fromkeys(_parser.extensions, _parser)
 
 #: The same for archives: extension → what cuts it into documents.
 ARCHIVES: dict[str, MboxArchive] = {extension: MboxArchive() for extension in MboxArchive.extensions}
@@ -216,7 +211,8 @@ class FileReader:
         language = document.language
         analysed = self.analyzer.entry
         title, title_identifiers = analysed(document.title, language)
-        path, _ = analysed(_path_words(document.file_path), language)
+        folders_and_name = os.path.splitext(document.file_path)[0].replace("/", "\n")
+        path, _ = analysed(folders_and_name.replace("_", " ").replace("-", " "), language)
         attachments: list[str] = []
         if document.email is not None:  # mails are searched by their sender, files by their name
             sender, _ = analysed(_sender_words(document.email.sender), language)
@@ -306,11 +302,6 @@ def _bytes_of(source: SourceFile) -> bytes:
         else:
             what, hint, reason = f"can't be read: {error.strerror or error}", "Check its permissions.", "access"
         raise SourceError(f"'{source.file_path}' {what}.", hint=hint, reason=reason) from error
-
-
-def _path_words(file_path: str) -> str:
-    """A path as words: folders and name parted, extension off."""
-    return os.path.splitext(file_path)[0].replace("/", "\n").replace("_", " ").replace("-", " ")
 
 
 def _sender_words(sender: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from ..errors import SourceError
 from ..models import Document, SourceFile
 from .document_builder import DocumentBuilder
 from .zip_package import refused
@@ -29,13 +28,9 @@ class RichTextParser:
     def parse(self, source: SourceFile, data: bytes) -> Document:
         from striprtf.striprtf import font_table_group, rtf_to_text
 
-        if not data.lstrip().startswith(b"{\\rtf"):
-            raise SourceError(
-                f"'{source.file_path}' doesn't begin as RTF.",
-                hint="Save it as RTF again, or give it its own extension.",
-                reason="corrupt",
-            )
         with refused(source.file_path):
+            if not data.lstrip().startswith(b"{\\rtf"):
+                raise ValueError("it doesn't begin as RTF")
             markup = re.sub(rb"[\x80-\xff]", lambda byte: b"\\'%02x" % byte.group()[0], data).decode("ascii")
             # striprtf takes quadratic time to find targets of links in a file, and fonts in a line.
             markup = markup.replace(r"\fldinst", r"\fldtype")

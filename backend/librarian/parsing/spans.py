@@ -48,13 +48,10 @@ INDENTED = re.compile(r" {0,3}\t| {4}")  #: how a line of code begins, unless it
 
 def code_in(text: str, blocks: Sequence[Block]) -> tuple[Intervals, Intervals]:
     """Where code stands: fences and indented code, and what stands between backticks."""
-    code = (block for block in blocks if block.kind == "fence" or _is_indented(text, block))
+    others = (block for block in blocks if block.kind == "other" and INDENTED.match(text, block.start))
+    code = [*(block for block in blocks if block.kind == "fence"), *others]
     spans = (span for block in blocks for span in code_spans(text, block))
-    return Intervals((block.start, block.end) for block in code), Intervals(spans)
-
-
-def _is_indented(text: str, block: Block) -> bool:
-    return block.kind == "other" and INDENTED.match(text, block.start) is not None
+    return Intervals(sorted((block.start, block.end) for block in code)), Intervals(spans)
 
 
 def code_spans(text: str, block: Block) -> Iterator[SourceSpan]:

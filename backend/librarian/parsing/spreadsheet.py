@@ -6,6 +6,7 @@ import csv
 import datetime as dt
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
@@ -57,13 +58,9 @@ def _write_run(builder: DocumentBuilder, rows: list[list[str]]) -> None:
 def _is_header(row: list[str]) -> bool:
     """Names rather than values: no cell is a number, and none is said twice."""
     named = [cell for cell in row if cell]
-    return len(set(named)) == len(named) and not any(_is_number(cell) for cell in named)
-
-
-def _is_number(cell: str) -> bool:
-    digits = cell.translate(_NUMBER_SIGNS)
+    numbers = [cell for cell in named if cell.translate(_NUMBER_SIGNS).isdecimal()]
     # A year may be a column's name, as in a table of figures by year.
-    return digits.isdecimal() and not (len(cell) == 4 and cell.startswith(("19", "20")))
+    return len(set(named)) == len(named) and all(re.fullmatch(r"(?:19|20)..", cell) for cell in numbers)
 
 
 _DELIMITERS = ",;\t|"
@@ -92,15 +89,8 @@ class CommaSeparatedParser:
             builder.paragraph(lines[begin].lstrip("#"))
             begin += 1
         rows = csv.reader(io.StringIO("\n".join(lines[begin:]), newline=""), delimiter=delimiter)
-        try:
+        with refused(source.file_path):
             write_rows(builder, rows, _MAX_ROWS, source.file_path.rsplit("/", 1)[-1])
-        except csv.Error as error:
-            place = begin + bool(separator) + rows.line_num
-            raise SourceError(
-                f"'{source.file_path}' can't be read as a table, line {place}: {error}.",
-                hint="Check its quotes.",
-                reason="corrupt",
-            ) from error
         return builder.document(source, encoding=decoded.encoding, encoding_confidence=decoded.confidence)
 
 
@@ -111,14 +101,13 @@ def _cells(line: str, delimiter: str) -> int:
 def _delimiter(lines: list[str]) -> str:
     """The character that parts most lines into the same number of cells, the more the better."""
     lines = [line[:100_000] for line in lines if line.strip()]
-    best, most = ",", 0.0
-    for delimiter in _DELIMITERS:
-        counts = [len(cells) for cells in csv.reader(lines, delimiter=delimiter)]
-        if counts and (common := max(set(counts), key=counts.count)) > 1:
-            score = counts.count(common) / len(counts) * (1 + common / 1000)
-            if score > most:
-                best, most = delimiter, score
-    return best
+
+    def score(delimiter: str) -> float:
+        counts = Counter(len(cells) for cells in csv.reader(lines, delimiter=delimiter))
+        common, times = counts.most_common(1)[0] if counts else (0, 0)
+        return times / len(lines) * (1 + common / 1000) if common > 1 else 0.0
+
+    return max(_DELIMITERS, key=score)
 
 
 _MAX_COLUMNS = 200

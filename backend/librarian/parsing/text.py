@@ -108,8 +108,6 @@ class TextScanner(LineScanner):
         """Items parted by single blank lines are one list."""
         return self._first >= 2 and self.blocks[-1].end == self._end(self._first - 2)
 
-    # -- titles ------------------------------------------------------------------------------------------------------
-
     def _rule(self, number: int) -> str:
         """The character that line `number` repeats, empty where it isn't a rule."""
         if number >= len(self._lines):
@@ -142,8 +140,6 @@ class TextScanner(LineScanner):
         self.headings.append(Heading(level, plain(words), number + 1, self._start(number)))
         self._literal_next = False
         return self._add("heading", number, number + (2 if above else 1))
-
-    # -- indented and ruled matter -----------------------------------------------------------------------------------
 
     def _directive(self, number: int, line: str) -> int:
         if not line.lstrip().startswith(("..", "__")):
@@ -254,9 +250,13 @@ class TextParser:
         excluded = _excluded(text, scanner) if structured else tuple(scanner.excluded)
         named = _named(text) if structured else {}
 
+        def shown(reference: re.Match[str]) -> str:
+            words: str = reference[1] or reference[2]
+            return words if _name(words) in named else reference[0]
+
         def resolved(words: str) -> str:
             """Without joints, and without underscores behind names that the page says where they lead."""
-            return _REFERENCE.sub(lambda found: _shown(found, named), words.replace("\\ ", "")) if structured else words
+            return _REFERENCE.sub(shown, words.replace("\\ ", "")) if structured else words
 
         headings = [replace(heading, text=resolved(heading.text)) for heading in scanner.headings]
         title, in_text = title_of({}, headings, source.file_path)
@@ -269,7 +269,7 @@ class TextParser:
             blocks=tuple(scanner.blocks),
             excluded=excluded,
             links=tuple(_links(text, named)) if structured else (),
-            labels=_labels(text) if structured else (),
+            labels=tuple((label[1] or label[2]).replace("\\", "") for label in _LABEL.finditer(text) if structured),
             summary=resolved(summary_of(text, scanner.blocks, {}, excluded)),
             title_in_text=in_text,
         )
@@ -312,11 +312,6 @@ def _name(written: str) -> str:
     return " ".join(written.strip("`").replace("\\", "").split()).casefold()
 
 
-def _shown(reference: re.Match[str], named: Mapping[str, str]) -> str:
-    words: str = reference[1] or reference[2]
-    return words if _name(words) in named else reference[0]
-
-
 def _links(text: str, named: Mapping[str, str]) -> list[Link]:
     found = [
         Link(plain(match.group(1)), match.group(2).strip(), match.start())
@@ -332,7 +327,3 @@ def _links(text: str, named: Mapping[str, str]) -> list[Link]:
         if target and match.start() not in leads:  # no name that leads to another
             found.append(Link(plain(match[1] or match[2]), target, match.start()))
     return sorted(found, key=lambda link: link.start)
-
-
-def _labels(text: str) -> tuple[str, ...]:
-    return tuple((match.group(1) or match.group(2)).replace("\\", "") for match in _LABEL.finditer(text))

@@ -100,8 +100,6 @@ class _Body:
         """The part that the document refers to as its `styles`, `footnotes` and so on."""
         return next(related_parts(self._part, kind), None)
 
-    # -- blocks ------------------------------------------------------------------------------------------------------
-
     def _block(self, element: _Element) -> None:
         name = local(element)
         if name == "p":
@@ -170,8 +168,6 @@ class _Body:
         level = whole(attribute(child(own, "ilvl")), style.number_level)
         return self._numbering.label(number_id, level), level
 
-    # -- runs --------------------------------------------------------------------------------------------------------
-
     def _inline(self, elements: Iterable[_Element], line: _Words) -> None:
         """Collect the words of runs, and of paragraphs and tables in a cell or a note."""
         for inner in elements:
@@ -227,8 +223,6 @@ class _Body:
             else:
                 self._inline(inner, line)
 
-    # -- tables ------------------------------------------------------------------------------------------------------
-
     def _table(self, table: _Element) -> None:
         rows = [row for row in _within(table, "tr") if child(row, "trPr", "del") is None]
         cells = [cell for row in rows for cell in _within(row, "tc")]
@@ -252,8 +246,6 @@ class _Body:
                 links += words.links
             grid.append([f"{texts[0]}{PAGE_MARK * pages}", *texts[1:]] if texts else [])
         self._out.table(grid, links)
-
-    # -- notes -------------------------------------------------------------------------------------------------------
 
     def _write_notes(self) -> None:
         found = {

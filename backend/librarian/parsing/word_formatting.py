@@ -46,7 +46,8 @@ class Styles:
         self._known: dict[str, ParagraphStyle] = {}
         defaults = child(root, "docDefaults", "rPrDefault", "rPr")
         self._size = _points(child(defaults, "sz"))
-        self._default = next((key for key, style in self._elements.items() if _is_default(style)), "")
+        standard = (key for key, style in self._elements.items() if attribute(style, "default") in ("1", "true", "on"))
+        self._default = next((key for key in standard if attribute(self._elements[key], "type") == "paragraph"), "")
 
     def get(self, style_id: str) -> ParagraphStyle:
         style_id = style_id or self._default
@@ -83,10 +84,6 @@ class Styles:
 def _points(element: _Element | None) -> float:
     """A size in half points as points, 0 where there is none."""
     return whole(attribute(element)) / 2
-
-
-def _is_default(style: _Element) -> bool:
-    return attribute(style, "type") == "paragraph" and attribute(style, "default") in ("1", "true", "on")
 
 
 def _level_of_name(name: str) -> int:

@@ -47,14 +47,11 @@ _CONTENT_TYPES = {
 @contextmanager
 def opened(data: bytes, name: str) -> Iterator[ZipPackage]:
     """A file's parts; whatever is wrong with them becomes a `SourceError` (corrupt, encrypted or too_large)."""
-    if data.startswith(b"\xd0\xcf\x11\xe0"):
-        raise SourceError(
-            f"'{name}' is encrypted or in a format of before 2007.",
-            hint="Save it in the current format without a password.",
-            reason="encrypted",
-        )
-    with refused(name), zipfile.ZipFile(io.BytesIO(data)) as archive:
-        yield ZipPackage(archive, name)
+    with refused(name):
+        if data.startswith(b"\xd0\xcf\x11\xe0"):
+            raise ValueError("it is encrypted or in a format of before 2007")
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            yield ZipPackage(archive, name)
 
 
 @contextmanager
@@ -65,10 +62,10 @@ def refused(name: str) -> Iterator[None]:
     except (SourceError, MemoryError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # of kinds as many as there are libraries; those of Rust's panics are no `Exception`
-        locked = "password" in str(error).lower() or "encrypted" in str(error).lower()
+        locked = any(word in str(error).lower() for word in ("password", "encrypted", "security"))
         raise SourceError(
-            f"'{name}' isn't a readable {posixpath.splitext(name)[1].lower()} file: {error}.",
-            hint="Open it in the program it was made with and save it again.",
+            f"'{name}' isn't a readable {posixpath.splitext(name)[1].lower()} file: {str(error).rstrip('.')}.",
+            hint="Open it in the program it was made with and save it again, without a password.",
             reason="encrypted" if locked else "corrupt",
         ) from error
 
