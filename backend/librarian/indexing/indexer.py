@@ -21,7 +21,7 @@ from ..embeddings.base import Embedder
 from ..errors import LibrarianError, SetupError, SourceError, Unavailable
 from ..files.paths import Paths
 from ..models import Count, IndexReport, Progress
-from ..parsing.reader import Reader
+from ..parsing.reader import FileReader
 from ..schemas import CheckResponse
 from ..storage.base import Catalog, EmbeddingCache, KeywordIndex
 from ..vector_stores.base import VectorStore
@@ -107,7 +107,7 @@ class Indexer:
         self,
         root: Path | str,
         scanner: FolderScanner,
-        reader: Reader,
+        reader: FileReader,
         catalog: Catalog,
         lexical: KeywordIndex,
         archive: EmbeddingCache,

@@ -21,7 +21,7 @@ from ..errors import SourceError
 from ..files.paths import Paths, name_of, spelling_of, spellings, state_of
 from ..files.safe_open import is_unchanged
 from ..models import Failure, Included, IndexReport, Progress, ReadResult, SourceFile, time_left
-from ..parsing.reader import Reader
+from ..parsing.reader import FileReader
 from ..storage.base import Catalog
 from .changes import FolderDiff, Known, MissingFiles, compare
 from .log import log_left_out
@@ -53,7 +53,7 @@ _RETRY_EVERY_SCAN = frozenset({"access", "replaced"})  # failures whose cause ca
 _RETRY_WHEN_LIMITS_CHANGE = _RETRY_EVERY_SCAN | {"timeout", "memory", "unreadable"}
 
 
-def reader_pool(reader: Reader, options: IndexerOptions) -> ReaderPool:
+def reader_pool(reader: FileReader, options: IndexerOptions) -> ReaderPool:
     """The processes that read files."""
 
     return options.pool(

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from ..models import NOT_INCLUDED, Block, Chunk, Document, Heading, embedding_prefix
 from ..text.characters import ENDS_ALONE, ENDS_BEFORE_BLANK, whole_until
-from .containers import Containers, blank_before, blank_behind, touching
+from .containers import blank_before, blank_behind, frames_in, seen_from, shifted, touching, unseen_in
 
 _CHARACTERS_PER_TOKEN = {
     "paragraph": 4.4,
@@ -318,7 +318,9 @@ def _numbered(document: Document, spans: Iterator[tuple[int, int, int]]) -> Iter
     starts = [heading.start for heading in headings]
     paths = [(), *_paths(headings)]
     prefixes = [embedding_prefix(document, path).encode("utf-8", "surrogatepass") for path in paths]
-    containers = Containers(document)
+    frames, unseen = list(frames_in(document)), list(unseen_in(document))
+    framed = [(frame.start, frame.end) for frame in frames]
+    titles = [(block.start, block.end) for block in document.blocks if block.kind == "heading"]
     line, counted = 1, 0
     for ordinal, (start, end, owner) in enumerate(spans):
         line += text.count("\n", counted, start)
@@ -337,9 +339,9 @@ def _numbered(document: Document, spans: Iterator[tuple[int, int, int]]) -> Iter
             line_start=line,
             line_end=line + passage.count("\n"),
             hash=digest.hexdigest()[:16],
-            frames=containers.around(start, end),
-            titles=containers.titles(start, end),
-            unseen=containers.unseen(start, end),
+            frames=tuple([seen_from(frames[place], start) for place in touching(framed, start, end)]),
+            titles=shifted(titles, start, end),
+            unseen=shifted(unseen, start, end),
         )
 
 

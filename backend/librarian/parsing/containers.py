@@ -17,43 +17,23 @@ _REST = re.compile(r"[^\S\n]*(?=\n|\Z)")  #: of a line, where it is blank
 _MARGIN = " \t>"  #: before a line's text, in quotes too
 
 
-class Containers:
-    """The fences, tables, headings and hidden lines of one document, for any span of its text."""
-
-    def __init__(self, document: Document) -> None:
-        self._frames = list(_frames(document))
-        self._framed = [(frame.start, frame.end) for frame in self._frames]
-        self._titles = [(block.start, block.end) for block in document.blocks if block.kind == "heading"]
-        self._unseen = list(_unseen(document))
-
-    def around(self, start: int, end: int) -> tuple[Frame, ...]:
-        """Those that have a part between two offsets, seen from the first."""
-        return tuple([_seen_from(self._frames[place], start) for place in touching(self._framed, start, end)])
-
-    def titles(self, start: int, end: int) -> tuple[SourceSpan, ...]:
-        """Where headings stand between two offsets, seen from the first."""
-        return _shifted(self._titles, start, end)
-
-    def unseen(self, start: int, end: int) -> tuple[SourceSpan, ...]:
-        """Where lines that show nothing stand between two offsets, seen from the first."""
-        return _shifted(self._unseen, start, end)
-
-
 def touching(spans: Sequence[SourceSpan], start: int, end: int) -> range:
     """The places of those that have a part between two offsets; they come in order and don't overlap."""
     return range(bisect_right(spans, start, key=itemgetter(1)), bisect_left(spans, end, key=itemgetter(0)))
 
 
-def _shifted(spans: Sequence[SourceSpan], start: int, end: int) -> tuple[SourceSpan, ...]:
+def shifted(spans: Sequence[SourceSpan], start: int, end: int) -> tuple[SourceSpan, ...]:
+    """Those that have a part between two offsets, seen from the first."""
     return tuple([(spans[place][0] - start, spans[place][1] - start) for place in touching(spans, start, end)])
 
 
-def _seen_from(frame: Frame, start: int) -> Frame:
+def seen_from(frame: Frame, start: int) -> Frame:
+    """A frame with its offsets counted from `start`."""
     first, end, closing = frame.start - start, frame.end - start, frame.closing_start - start
     return Frame(frame.kind, first, end, frame.opening, frame.opening_end - start, frame.closing, closing)
 
 
-def _unseen(document: Document) -> Iterator[SourceSpan]:
+def unseen_in(document: Document) -> Iterator[SourceSpan]:
     """The lines that are left out of a document: those of tags, of statements, of shortcodes; of the line that opens
     a directive, what stands before its title.
     """
@@ -106,7 +86,7 @@ def blank_behind(text: str, start: int) -> int | None:
     return match.end() if match else None
 
 
-def _frames(document: Document) -> Iterator[Frame]:
+def frames_in(document: Document) -> Iterator[Frame]:
     """In order, without overlap."""
     text = document.text
     for block in document.blocks:

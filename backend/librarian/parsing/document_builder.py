@@ -38,6 +38,15 @@ _BACKTICKS = re.compile("`+")
 _LANGUAGE = re.compile(r"[^\w+#.-]")
 _NUMBER = re.compile(r"\s*[+\u2212-]?\d+\s*")
 
+#: Titles that programs put in by themselves: of Word's and TeX's files, "PowerPoint Presentation", "Folie 1".
+_NO_TITLE = re.compile(
+    r"microsoft word\s*-|^untitled|^\s*$|\.(?:docx?|tex|dvi|indd|pdf|od[tp]|pptx?|qxd|rtf)\s*$"
+    r"|^\s*(?:slide|diapositiv[ae]|folie|dia|слайд|slajd|snímek|幻灯片|スライド) ?1\s*$"
+    r"|^\s*powerpoint(?:[ -]?(?:pr|プレゼン|演示|簡報|프레젠)|\s*$)"
+    r"|^\s*(?:pr[eé]+[sz][ea]nt\w*|apresenta\w*|презентаци\w)(?: standard)?(?: \w+)? powerpoint\s*$",
+    re.I,
+)
+
 #: Stands in a block's words where a page begins; a noncharacter, so no text holds it.
 PAGE_MARK = "\ufddf"
 
@@ -244,7 +253,7 @@ class DocumentBuilder:
         text = self.text
         headings = self.headings
         heading, in_text = title_of({}, headings, source.file_path)
-        if (title := one_line(title)) and (is_better or all(head.level > 1 for head in headings)):
+        if (title := typed_title(title)) and (is_better or all(head.level > 1 for head in headings)):
             heading, in_text = title, True
         return new_document(
             source,
@@ -266,6 +275,11 @@ class DocumentBuilder:
 def one_line(words: str) -> str:
     """Words with single spaces between them, and no control characters."""
     return " ".join(_clean(words).split())
+
+
+def typed_title(title: str) -> str:
+    """A title among a file's properties; empty where a program has put it in by itself."""
+    return "" if _NO_TITLE.search(title) else one_line(title)
 
 
 def lines_of(words: str) -> str:

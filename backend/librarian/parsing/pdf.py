@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SourceError
 from ..models import Document, SourceFile
-from .document_builder import DocumentBuilder, one_line
+from .document_builder import DocumentBuilder, one_line, typed_title
 from .pdf_layout import Word, in_reading_order
 from .pdf_structure import Outline, Page, write_pages
 from .zip_package import refused
@@ -32,12 +32,6 @@ _MONO = re.compile(rb"mono|courier|consol|menlo|typewriter|fixed|cmtt|code", re.
 _BOLD_WEIGHT = 600
 _HIDDEN = 2  #: flag of an annotation that is never shown
 _UPRIGHT = 0.2  #: radians; text that is turned further stands in a margin or on a picture's axis
-#: Titles that programs put in by themselves.
-_NO_TITLE = re.compile(
-    r"microsoft word\s*-|untitled|^\s*$|\.(?:docx?|tex|dvi|indd|pdf|od[tp]|pptx?|qxd|rtf)\s*$|^slide \d"
-    r"|^(?:\w+ (?:de )?)?powerpoint(?:[ -]\w+)?$",
-    re.I,
-)
 
 
 class PdfParser:
@@ -81,8 +75,7 @@ class PdfParser:
                 builder.notes.append(note % _pages(numbers))
         if count > _MAX_PAGES:
             builder.notes.append(f"only the first {_MAX_PAGES:,} of {count:,} pages are kept")
-        title = one_line(pdf.get_metadata_value("Title") or "")
-        title = "" if _NO_TITLE.search(title) else title
+        title = typed_title(pdf.get_metadata_value("Title") or "")
         write_pages(builder, pages, _outline(pdf), is_titled=bool(title))
         found = next((heading for heading in builder.headings if heading.level == 1), None)
         # Chapters begin behind the title page, and a title's first line may be larger than its others.
@@ -203,14 +196,12 @@ def _outline(pdf: pypdfium2.PdfDocument) -> Outline:
     import pypdfium2
 
     found: Outline = {}
-    try:
+    with suppress(pypdfium2.PdfiumError):
         for mark in pdf.get_toc(max_depth=6):
             destination = mark.get_dest()
             page = destination.get_index() if destination else None
             if page is not None and (title := one_line(mark.get_title())):
                 found.setdefault(page, []).append((title, min(6, mark.level + 1)))
-    except pypdfium2.PdfiumError:
-        return {}
     return found
 
 

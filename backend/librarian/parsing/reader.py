@@ -39,17 +39,6 @@ class Parser(Protocol):
         """Read one file. Raises `SourceError` with a `reason` where it can't; never anything else."""
 
 
-class Reader(Protocol):
-    """A file in, a document with its chunks and keyword entries out. Picklable: it runs in child processes."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes whenever the same file would be read, cut or analysed otherwise."""
-
-    def read(self, source: SourceFile) -> ReadResult:
-        """Raises `SourceError`."""
-
-
 #: The registry of formats, a line for each: the module in this folder, and its class.
 FORMATS = (
     "markdown.MarkdownParser",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +14,6 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
     from pptx.slide import Slide
 
-#: PowerPoint's own, in many languages: "PowerPoint Presentation", "Présentation PowerPoint", "Slide 1".
-_DEFAULT_TITLE = re.compile(
-    r"\s*(?:powerpoint[ -]?(?:pr|プレゼン|演示|簡報|프레젠)"
-    r"|(?:pr[eé]+[sz][ea]nt\w*|apresenta\w*|презентаци\w)(?: standard)?(?: \w+)? powerpoint\s*$"
-    r"|(?:slide|diapositiv[ae]|folie|dia|слайд|slajd|snímek|幻灯片|スライド) ?1\s*$)",
-    re.I,
-)
 _TITLES = frozenset({"title", "ctrTitle"})
 _LEFT_OUT = frozenset({"dt", "ftr", "sldNum", "hdr", "sldImg"})  #: placeholders: date, footer, slide number
 
@@ -47,8 +39,7 @@ class SlidesParser:
                 builder.page()
                 if entry.rId in file.part.rels and not builder.full:
                     _write_slide(builder, file.part.related_slide(entry.rId), authors)
-            title = "" if _DEFAULT_TITLE.match(package.title) else package.title
-        return builder.document(source, title=title)
+            return builder.document(source, title=package.title)
 
 
 def _write_slide(out: DocumentBuilder, slide: Slide, authors: Mapping[str | None, str]) -> None:

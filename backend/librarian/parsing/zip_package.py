@@ -65,7 +65,7 @@ def refused(name: str) -> Iterator[None]:
         locked = any(word in str(error).lower() for word in ("password", "encrypted", "security"))
         raise SourceError(
             f"'{name}' isn't a readable {posixpath.splitext(name)[1].lower()} file: {str(error).rstrip('.')}.",
-            hint="Open it in the program it was made with and save it again, without a password.",
+            hint=f"Open it in the program it was made with and save it {'without a password' if locked else 'again'}.",
             reason="encrypted" if locked else "corrupt",
         ) from error
 

@@ -22,7 +22,7 @@ from librarian.indexing.watcher import FileWatcher
 from librarian.indexing.workers import PoolClosed, WorkerPool
 from librarian.models import Filters, IndexReport, ReadResult, SourceFile
 from librarian.parsing.chunking import StructureChunker
-from librarian.parsing.reader import READABLE, FileReader, Reader
+from librarian.parsing.reader import READABLE, FileReader
 from librarian.storage.catalog import SqliteCatalog
 from librarian.storage.embedding_cache import SqliteEmbeddingCache
 from librarian.storage.keyword_index import TantivyIndex
@@ -114,7 +114,7 @@ class Library:
         self.embedder = FakeEmbedder()
         self.make: Callable[[], Embedder] | None = lambda: self.embedder
         self.model_key = "fake"
-        self.reader: Reader = FileReader(StandardAnalyzer(), StructureChunker(target_tokens=40, ceiling_tokens=80))
+        self.reader: FileReader = FileReader(StandardAnalyzer(), StructureChunker(target_tokens=40, ceiling_tokens=80))
         self.store_kept: dict[str, VectorStore] = {}
         self.fault_at = ""
         self.now = 1_000_000.0
@@ -242,7 +242,7 @@ class Trap:
 
     fingerprint = "trap"
 
-    def __init__(self, inner: Reader) -> None:
+    def __init__(self, inner: FileReader) -> None:
         self.inner = inner
 
     def read(self, source: SourceFile) -> ReadResult:
@@ -256,7 +256,7 @@ class Trap:
 class Refusing:
     """A reader that can't read some files for a reason; it counts how often it is asked for them."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: FileReader) -> None:
         self._reader = reader
         self.refused: dict[str, str] = {}
         self.asked: list[str] = []
