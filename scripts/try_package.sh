@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the wheel and installs it with the locked dependencies, and by name with uvx, uv and pipx. Asks each a question.
 #
-#   ./scripts/try_package.sh            PYTHON=/path/to/python3 chooses the Python; needs a package index, a few minutes
+#   ./scripts/try_package.sh            PYTHON=/path/to/python3 chooses the Python; needs a package index, a few minutes,
+#                                       and the tools that ./scripts/test.sh installs
 set -eu
 folder=$(cd "$(dirname "$0")/.." && pwd)
 python=${PYTHON:-$folder/.venv/bin/python}
@@ -50,8 +51,7 @@ print(f"The page and its {len(files)} files are served.")
 END
 
 # By name, as users install it, with the newest supported dependencies. A folder holds the wheel in place of an index.
-pip tools install --quiet uv pipx
-export PATH="$place/tools/bin:$HOME/.local/bin:$PATH" UV_PYTHON="$python" UV_CACHE_DIR="$place/uv" PIPX_DEFAULT_PYTHON="$python"
+export PATH="$HOME/.local/bin:$folder/.venv/bin:$PATH" UV_PYTHON="$python" UV_CACHE_DIR="$place/uv" PIPX_DEFAULT_PYTHON="$python"
 ask() {  # ask WAY COMMAND...
     "${@:2}" search "how do I connect Claude Desktop" -n 1 --root "$place/docs" --index "$place/index" >"$place/answer"
     grep -q "librarian/guide/connecting-hosts.md" "$place/answer"

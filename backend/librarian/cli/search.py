@@ -183,4 +183,4 @@ def _line_range(lines: str | None) -> tuple[int | None, int | None]:
         raise CallerError(f"--lines is {lines!r}.", hint="Write 10-20, 10- or 10.") from None
 
 
-from . import index  # noqa: E402, F401  (it adds its commands, which the help names after these)
+from . import index, sources  # noqa: E402, F401  (they add their commands, which the help names after these)

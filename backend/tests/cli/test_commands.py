@@ -399,7 +399,7 @@ def test_every_command_takes_root_index_config_and_json_and_shows_an_example() -
     group: Any = typer.main.get_command(app)
     commands = dict(group.commands)
     commands |= commands.pop("models").commands
-    assert len(commands) == 21
+    assert len(commands) == 23
     del commands["trust"]  # it is about a file, not about a library
     for name, command in commands.items():
         options = {option for parameter in command.params for option in parameter.opts}

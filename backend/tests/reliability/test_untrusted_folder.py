@@ -43,6 +43,8 @@ COMMANDS: dict[str, tuple[list[str], set[int]]] = {
     "index": (["index"], {0}),
     "check": (["check"], {0}),
     "crawl": (["crawl", "--refresh"], {1}),
+    "add": (["add", "ssh://127.0.0.1:1/nothing"], {78}),
+    "libraries": (["libraries"], {0}),
     "evaluate": (["evaluate", "--self", "--modes", "keyword"], {0}),
     "bench": (["bench", "--rounds", "1", "--modes", "keyword"], {0}),
     "doctor": (["doctor"], {0}),
