@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from lxml import etree
 from lxml.etree import _Element
 
 from ..errors import SourceError
@@ -20,11 +17,10 @@ from ..parsing.html_cleanup import around_text, forwarded_to, main_of
 from . import pages, site_maps, urls
 from .fetching import AGENT, Fetched
 
-logger = logging.getLogger(__name__)
-
 FEW_WORDS = 15  #: a page with fewer and no title, but with scripts, shows its text only to a browser that runs them
 FEW_BELOW_TITLE = 3  #: as does one with fewer besides its title
-LEAST_SHARE = 0.9  #: of the extracted words and the page's headings that the element must hold, with all code
+LEAST_SHARE = 0.9  #: of the words outside links and of the page's headings that the element must hold, with all code
+DEEPEST = 60  #: containers, one in the other, in which it is looked for
 _CONTAINERS = frozenset({"div", "section", "table", "tbody", "tr", "td", "center", "font", "form"})
 _MARKS = (
     ".//*[self::h1 or self::h2 or self::h3 or self::h4 or self::h5 or self::h6 or self::pre"
@@ -164,32 +160,20 @@ def _main(root: _Element) -> tuple[_Element, set[_Element]]:
 
 
 def main_element(body: _Element) -> _Element:
-    """The innermost container that holds the page's text; `body` itself where no text stands out."""
-    wanted = Counter(_WORD.findall(_extracted(body)))
-    enough, most, code = LEAST_SHARE * wanted.total(), LEAST_SHARE * len(body.xpath(_MARKS)), len(body.xpath(".//pre"))
-
-    def holds_text(child: _Element) -> bool:
-        return (
-            child.tag in _CONTAINERS
-            and len(child.xpath(_MARKS)) >= most
-            and len(child.xpath(".//pre")) == code
-            and (Counter(_WORD.findall("".join(child.itertext()))) & wanted).total() >= enough
-        )
-
-    best: _Element | None = body if wanted else None
-    while best is not None:
-        body, best = best, next(filter(holds_text, best), None)
+    """The innermost container that holds the page's text: most of what isn't a link, most headings and all code."""
+    least = [LEAST_SHARE * _words(body), LEAST_SHARE * len(body.xpath(_MARKS)), len(body.xpath(".//pre"))]
+    best: _Element | None = body if least[0] else None
+    for _ in range(DEEPEST):
+        if best is None:
+            break
+        body = best
+        inner = (child for child in body if child.tag in _CONTAINERS and _words(child) >= least[0])
+        best = next((x for x in inner if len(x.xpath(_MARKS)) >= least[1] and len(x.xpath(".//pre")) == least[2]), None)
     return body
 
 
-def _extracted(body: _Element) -> str:
-    """The words that the library takes for the page's own; empty where it finds none."""
-    import trafilatura  # takes half a second to load, and most sites say what their text is
-
-    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # a page without text is no error of ours
-    try:  # a copy, as text: the library changes the tree that it reads
-        source = etree.tostring(body, encoding="unicode", method="html")
-        return trafilatura.extract(source, favor_precision=True) or ""
-    except Exception:  # whatever a stranger's page does to it, the crawl goes on with the whole page
-        logger.warning("no main text was found in a page, which is kept whole", exc_info=True)
-        return ""
+def _words(element: _Element) -> int:
+    """Characters that are neither in links nor in scripts."""
+    unread = element.iter("a", "script", "style", "button")
+    length = sum(len(text.strip()) for text in element.itertext())
+    return length - sum(len(text.strip()) for one in unread for text in one.itertext())
