@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,42 +42,23 @@ def build_app(
     library: Librarian | LibraryHandle,
     *,
     token: str | None = None,
-    hosts: Sequence[str] = (),
-    cors_origins: Sequence[str] = (),
     endpoint: str = "/mcp",
-    rate_limit: int | None = None,
-    access_log: bool = True,
     version: str = "",
     limits: ResultLimits = ResultLimits(),
     mcp_server: McpServer | None = None,
+    **rules_: Any,
 ) -> FastAPI:
     """The web application over `library`; its lifespan runs the MCP server, so serve it with lifespan on.
 
-    Args:
-        token: bearer token that every path but /health, /ready and the page's shell needs; None or empty for none.
-        hosts: names under which the server answers besides this machine's.
-        cors_origins: web origins that may call besides the page itself; `*` for any.
-        endpoint: path of MCP's Streamable HTTP.
-        rate_limit: requests a minute and caller; None or 0 for no limit.
-        access_log: whether each request is logged at `info`, without what it asks.
-        version: sent to clients.
-        limits: how many results the settings allow, which schemas say.
-        mcp_server: one that other transports share; built here where absent. Must not be running yet.
+    `token` and `rules_` are what the guard asks for (`Rules`), `endpoint` is the path of MCP's Streamable HTTP.
+    An `mcp_server` that other transports share must not be running yet.
     """
     handle = LibraryHandle.of(library)
     if mcp_server is None:
         from ..api.mcp import McpServer  # the SDK takes a while to import
 
         mcp_server = McpServer(handle, limits=limits, version=version)
-    rules = Rules(
-        token=token or None,
-        hosts=tuple(hosts),
-        cors_origins=tuple(cors_origins),
-        rate_limit=rate_limit or None,
-        access_log=access_log,
-        open_paths=OPEN_PATHS,
-        probes=(*HEALTH, READY),
-    )
+    rules = Rules(token=token or None, open_paths=OPEN_PATHS, probes=(*HEALTH, READY), **rules_)
     metrics, mcp = Metrics(), mcp_server
     mcp.calls.observe = metrics.count
 
@@ -111,10 +92,10 @@ def build_app(
     app.router.routes.extend(mcp_routes(mcp, endpoint))
     app.mount("/static", _Shell(directory=_STATIC))
     app.add_middleware(Guard, rules=rules)
-    if cors_origins:  # around the guard: a page that may call reads why it is refused, too
+    if rules.cors_origins:  # around the guard: a page that may call reads why it is refused, too
         app.add_middleware(
             CORSMiddleware,
-            allow_origins=list(cors_origins),
+            allow_origins=list(rules.cors_origins),
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
             expose_headers=["mcp-session-id", "mcp-protocol-version", "retry-after", "www-authenticate"],

@@ -9,7 +9,6 @@ from html import escape
 from ..models import Block
 from ..parsing.asciidoc import BLOCK_ATTRIBUTES, DELIMITER, blocks_of
 
-_TITLE = re.compile(r"(?:={1,6}|#{1,6})[ \t]+(\S.*?)[ \t=#]*$")
 _BLOCK_TITLE = re.compile(r"\.([^\s.].*)(?:\n|$)")
 _ANCHOR = re.compile(r"\[(?:\[|#|[^\]]*#)([\w:-]+)")
 _NOTE = re.compile(r"(NOTE|TIP|IMPORTANT|WARNING|CAUTION)(?:: +|$)")
@@ -39,7 +38,7 @@ class _Page:
         self._lines, self._first = text.split("\n"), first
         self._titles: dict[str, str] = dict(_NAMED_TITLE.findall(text))
         self._open: list[tuple[str, str]] = []  # marks of the boxes and lists that are open, and what ends each
-        self._title, self._attributes = "", [""]  # what stands above the next block
+        self._title, self._attributes = "", ["", ""]  # what stands above the next block
         self._is_attached = False  # whether the next block belongs to the last item of a list
 
     def _put(self, tag: str, at: int, body: str, attributes: str = "") -> None:
@@ -78,8 +77,7 @@ class _Page:
                 return
         elif kind == "heading":
             level = "=-~^+".index(lines[1][0]) + 1 if len(lines) > 1 else len(lines[0]) - len(lines[0].lstrip("=#"))
-            title = _TITLE.match(lines[0])
-            self._put(f"h{min(level, 6)}", at, self._words(title[1] if title else lines[0]))
+            self._put(f"h{min(level, 6)}", at, self._words(lines[0].strip("=# \t")))
         else:
             self._titled()
             if kind == "list":
@@ -87,9 +85,9 @@ class _Page:
             elif kind == "table" and lines[0].startswith("|"):
                 self._table(lines[1:-1], at)
             else:
-                language = lines[0].strip("`").strip() if lines[0].startswith("`") else self._part(1)
+                language = lines[0].strip("`").strip() if lines[0].startswith("`") else self._attributes[1]
                 self._put("pre", at, escape("\n".join(lines[1:-1])), f' title="{escape(language)}"')
-        self._attributes = [""]
+        self._attributes = ["", ""]
 
     def _mark(self, line: str, at: int) -> None:
         """What isn't text: what stands above the next block, the edge of a note or a quote, or nothing to see."""
@@ -99,7 +97,7 @@ class _Page:
         if named := _ANCHOR.match(line):
             self.made.append(f'<div class="anchor" id="{named[1]}"></div>')
         if BLOCK_ATTRIBUTES.match(line):
-            self._attributes = mark[1:-1].split(",")
+            self._attributes = [*map(str.strip, mark[1:-1].split(",")), ""]
         elif found := _INCLUDE.match(line):
             self._put("p", at, f"(Included file not found: {escape(found[1])})")
         elif found := _PICTURE.match(line):
@@ -110,12 +108,12 @@ class _Page:
                 self.close(place)
             else:
                 self._box(mark, at)
-                self._attributes = [""]
+                self._attributes = ["", ""]
 
     def _box(self, mark: str, at: int) -> None:
         """Open a note, a quote or what only holds blocks together."""
-        note = _NOTE.match(self._part(0))
-        if mark[:1] == "_" or self._part(0) in ("quote", "verse"):
+        note = _NOTE.match(self._attributes[0])
+        if mark[:1] == "_" or self._attributes[0] in ("quote", "verse"):
             self._begin(mark, "blockquote", at)
         elif note or self._title or mark[:1] in ("=", "*"):
             self._title = self._title or (note[1].capitalize() if note else "")
@@ -123,10 +121,6 @@ class _Page:
         else:
             self._begin(mark, "div", at)
         self._titled()
-
-    def _part(self, number: int) -> str:
-        """An attribute above the block by its position."""
-        return (self._attributes[number : number + 1] or [""])[0].strip()
 
     def _titled(self) -> None:
         if self._title:
@@ -140,9 +134,9 @@ class _Page:
             self._put("pre", at, escape(text))
         elif text:
             if note := _NOTE.match(text):
-                self._attributes, text = [note[1]], text[note.end() :]
+                self._attributes, text = [note[1], ""], text[note.end() :]
             place = len(self._open)
-            if self._part(0) in ("quote", "verse") or _NOTE.match(self._part(0)):
+            if self._attributes[0] in ("quote", "verse") or _NOTE.match(self._attributes[0]):
                 self._box("", at)
             self._titled()
             self._put("p", at, self._words(text))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Literal
 from urllib.parse import unquote, urlsplit
@@ -17,7 +16,7 @@ from markupsafe import Markup, escape
 from ..documents.addresses import anchor as anchor
 from ..documents.addresses import anchors, lines_at
 from ..models import Heading
-from ..schemas import DocumentResponse, HeadingItem
+from ..schemas import DocumentResponse, EmailResult, HeadingItem, Result
 from ..text.sanitizing import visible
 from . import asciidoc, markdown
 
@@ -88,25 +87,25 @@ def clean(markup: str) -> Markup:
 # -- documents
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """How a document is to be shown."""
+def document(
+    answer: DocumentResponse,
+    address: Callable[[str, str], str],
+    lines: tuple[int, int] | None = None,
+    section: str = "",
+    words: Sequence[str] = (),
+) -> tuple[Markup, bool]:
+    """A document's lines as HTML, and whether the wanted lines or section are in them, with the id `s-passage`.
 
-    address: Callable[[str, str], str]  #: of a document and a section in it, on this page
-    lines: tuple[int, int] | None = None  #: the passage to mark
-    section: str = ""  #: the place to go to, as a link spells it
-    words: Sequence[str] = ()  #: to mark in the passage
-
-
-def document(answer: DocumentResponse, view: View) -> tuple[Markup, bool]:
-    """A document's lines as HTML, and whether the wanted passage or section is in them, with the id `s-passage`."""
+    `address` is that of a document and a section in it on this page; `words` are marked in the lines.
+    """
     text = visible(answer.content)
     form = form_of(answer.file_path, bool(answer.headings), text)
     titles = {} if form == "code" else {one.line - answer.line_start + 1: one for one in answer.headings}
     root = tree(form, text, titles)
-    page = _Page(root, answer, view)
+    page = _Page(root, answer, address)
     page.finish()
-    target = page.go_to()
+    named = lines_at(section) or (None if section else lines)
+    target = page.passage(*named, words) if named else page.place(section)
     if target is not None:
         target.set("id", "s-passage")
     return clean(_inside(root)), target is not None
@@ -162,7 +161,7 @@ def _inside(root: Any) -> str:
 
 _BOXES = ("aside", "article", "main", "header", "footer", "nav", "center", "form", "fieldset")
 _AROUND = ("ul", "ol", "dl", "table", "blockquote")  #: have markers or columns at the side where their text begins
-HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _OWN_ID = re.compile(r"\s*\{:?\s*#([\w.-]+)[^{}]*\}\s*$")
 _WEB_ADDRESS = re.compile(r"(https?://[^\s<>\"'`]+[^\s<>\"'`.,;:!?)\]}*_])")
 
@@ -170,8 +169,8 @@ _WEB_ADDRESS = re.compile(r"(https?://[^\s<>\"'`]+[^\s<>\"'`.,;:!?)\]}*_])")
 class _Page:
     """Makes a rendered document a part of this page, in place."""
 
-    def __init__(self, root: Any, answer: DocumentResponse, view: View) -> None:
-        self._root, self._answer, self._view = root, answer, view
+    def __init__(self, root: Any, answer: DocumentResponse, address: Callable[[str, str], str]) -> None:
+        self._root, self._answer, self._address = root, answer, address
         headings = [Heading(one.level, one.text, one.line, 0) for one in answer.headings]
         self._anchors = {one.line: name for one, name in zip(headings, anchors(headings), strict=True)}
         self._places: dict[str, Any] = {}  #: elements by the names that links may use
@@ -192,7 +191,7 @@ class _Page:
             self._named(element, element.attrib.pop("id", ""))
             if element.tag in _BOXES:
                 element.tag = "div"
-            elif element.tag in HEADINGS:
+            elif element.tag in _HEADINGS:
                 self._heading(element)
             elif element.tag == "a":
                 self._link(element)
@@ -227,7 +226,7 @@ class _Page:
     def _link(self, element: Any) -> None:
         self._named(element, element.get("name", ""))
         target = element.get("href", "").strip()
-        address = self._address(target)
+        address = self._inside(target)
         element.attrib.clear()
         if re.match(r"(?:https?|mailto):", target, re.IGNORECASE):
             element.attrib.update({"href": target, "target": "_blank", "class": "outer"})
@@ -238,7 +237,7 @@ class _Page:
             if target:
                 element.set("class", "dead")
 
-    def _address(self, target: str) -> str:
+    def _inside(self, target: str) -> str:
         """The address on this page of a link to another document or to a place in this one; empty where it is none."""
         try:
             parts = urlsplit(target)
@@ -248,13 +247,13 @@ class _Page:
         if parts.scheme or parts.netloc:
             return ""
         if not path:
-            return self._view.address(self._answer.file_path, section) if section else ""
+            return self._address(self._answer.file_path, section) if section else ""
         joined = posixpath.join(posixpath.dirname(self._answer.file_path), path)
         found = path if path.startswith("/") else posixpath.normpath(joined)
         if ".." in found.split("/"):
             return ""
         of_site = path.startswith("../") and path.endswith("/")  # perhaps relative to the page as a folder
-        return self._view.address(joined if of_site else found, section)
+        return self._address(joined if of_site else found, section)
 
     def _picture(self, element: Any) -> None:
         """Pictures are named, not loaded."""
@@ -272,15 +271,12 @@ class _Page:
 
     # -- the passage
 
-    def go_to(self) -> Any:
-        """The element to show first: the passage, or the place that a link names by an id or a heading, loosely."""
-        section = self._view.section
-        if lines := lines_at(section) or (None if section else self._view.lines):
-            return self._passage(*lines)
+    def place(self, section: str) -> Any:
+        """What a link names by an id or a heading, loosely."""
         names = map(_loosely, (section, anchor(section)))
         return next((self._places[one] for one in names if one in self._places), None)
 
-    def _passage(self, first: int, last: int) -> Any:
+    def passage(self, first: int, last: int, wanted: Sequence[str]) -> Any:
         """Mark what lies in some lines, of a long list or table the items or rows; returns the first of it."""
         if not self._answer.line_start <= first <= self._answer.line_end:
             return None
@@ -296,7 +292,7 @@ class _Page:
             if (is_inside or is_across) and set(block.iterancestors()).isdisjoint(chosen):
                 chosen.append(block)
         chosen = chosen or [block for block in blocks if _line(block) <= first][-1:] or blocks[:1]
-        pattern = _pattern(self._view.words)
+        pattern = _pattern(wanted)
         for element in chosen:
             element.set("class", f"{element.get('class', '')} chosen".strip())
             for box in element.xpath("ancestor-or-self::details"):
@@ -360,3 +356,56 @@ def _replace(root: Any, pattern: re.Pattern[str], tag: str, where: str = "") -> 
         else:
             owner.text = before
         owner[place:place] = made
+
+
+# -- snippets
+
+#: Lines of reStructuredText that no reader sees: directives, options and rules.
+_RST_UNSEEN = re.compile(r"\s*(?:\.\. [\w:|-]+.*|:[\w-]+:(?: .*)?|[-=+~^\"'#* ]{3,})$")
+_REFERENCE = re.compile(
+    r"(?::[a-z][\w+.:-]{0,40}:)?(?<!`)`~?([^`<>]{1,300}?)(?:\s*<[^<>`]{1,300}>)?`(?!`)(?:__?(?!\w))?"
+)
+_QUOTED = re.compile(r"``(.{1,300}?)``|\*\*?(?=\S)(.{1,300}?)(?<=\S)\*\*?")
+
+
+def snippet(result: Result) -> Markup:
+    """A result's snippet as HTML."""
+    heading = result.heading_path[-1] if result.heading_path else result.title
+    form: Form = "text"
+    if not isinstance(result, EmailResult):
+        form = form_of(result.file_path, bool(result.heading_path))
+    text = visible(result.snippet)
+    if form == "restructured":
+        lines = [line for line in text.split("\n") if not _RST_UNSEEN.match(line)]
+        text = "\n".join(lines[1:] if lines and lines[0].strip() == heading.strip() else lines)
+        text = _QUOTED.sub(r"\1\2", _REFERENCE.sub(r"\1", text))
+    elif form not in ("code", "text"):
+        text = _flat(tree(form, text), heading.strip())
+    return words(" ".join(text.split()), marked_words([result]), links=False)
+
+
+def marked_words(results: Sequence[Result]) -> list[str]:
+    """The words that snippets have marked, in lower case."""
+    return list({one.snippet[start:end].lower() for one in results for start, end in one.highlights})
+
+
+def _flat(root: Any, heading: str) -> str:
+    """The words of a rendered snippet without the heading that stands above it anyway."""
+    for place, title in enumerate(list(root.iter(*_HEADINGS))):
+        if place == 0 and title.text_content().strip() == heading:
+            title.drop_tree()
+        else:
+            title.tail = f": {title.tail or ''}"
+    for item in root.iter("li"):
+        item.text = f"• {item.text or ''}"
+    for table in root.iter("table"):
+        names = [name.text_content().strip() for name in table.iterfind("thead/tr/th")]
+        for row in list(table.iter("tr")):
+            cells = [" ".join(cell.text_content().split()) for cell in row]
+            named = [f"{name}: {cell}" if name else cell for name, cell in zip(names, cells, strict=False) if cell]
+            text = " · ".join(named or filter(None, cells))
+            is_head = row.getparent().tag == "thead"
+            row.clear(keep_tail=True)
+            row.text = "" if is_head else text if text.endswith((".", "…", "!", "?")) else f"{text}."
+    words: str = root.text_content()
+    return words

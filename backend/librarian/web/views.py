@@ -27,7 +27,6 @@ from ..schemas import (
 )
 from ..search.suggestions import no_mention
 from . import rendering
-from .snippets import marked_words, snippet
 from .state import FILTERS, LABELS, LISTS, PER_PAGE, State
 
 if TYPE_CHECKING:
@@ -48,9 +47,9 @@ def _templates() -> Environment:
         loader=PackageLoader("librarian.web"), autoescape=True, trim_blocks=True, lstrip_blocks=True, auto_reload=False
     )
     environment.filters |= {"day": day, "number": "{:,}".format, "grade": grade}
-    environment.filters |= {"snippet": snippet, "marked": rendering.words}
+    environment.filters |= {"snippet": rendering.snippet, "marked": rendering.words}
     environment.tests["weak"] = lambda result: grade(result) == "Weak"
-    environment.globals |= {"counted": counted, "labels": LABELS, "modes": get_args(Mode)}
+    environment.globals |= {"counted": counted, "labels": LABELS, "arguments": FILTERS, "modes": get_args(Mode)}
     environment.globals |= {"no_mention": no_mention, "max_length": MAX_QUERY_LENGTH, "per_page": PER_PAGE}
     return environment
 
@@ -116,12 +115,7 @@ def _results(state: State, answer: Answer, status: StatusResponse) -> dict[str, 
     if state.number == 1 and answer.query:
         strong = [card for card in cards if any(grade(one) != "Weak" for one in card)]
         shown = strong or cards[:SHOWN_IF_ALL_WEAK]
-    return {
-        "cards": shown,
-        "weak": [card for card in cards if card not in shown],
-        "notices": _notices(answer, status),
-        "suggestions": _suggestions(state, answer),
-    }
+    return {"cards": shown, "weak": [card for card in cards if card not in shown], "notices": _notices(answer, status)}
 
 
 def _notices(answer: Answer, status: StatusResponse) -> list[tuple[str, str]]:
@@ -142,29 +136,12 @@ def _notices(answer: Answer, status: StatusResponse) -> list[tuple[str, str]]:
     return notices
 
 
-def _suggestions(state: State, answer: Answer) -> list[tuple[str, str, str]]:
-    """What to try where nothing was found: text, address, name of the link."""
-    found = []
-    by_argument = {argument: name for name, argument in FILTERS[state["type"]].items()}
-    plain = state.closed() | {"page": ""}
-    for one in answer.suggestions:
-        address = name = ""
-        if one.kind == "term":
-            address, name = plain.address(q=one.value), f"Search for “{one.value}”"
-        elif one.kind == "mode":
-            address, name = plain.address(mode=one.value), f"Use mode {one.value}"
-        elif one.kind == "filter" and (filter_ := by_argument.get(one.value)):
-            address, name = plain.address(**{filter_: ""}), f"Remove “{LABELS[filter_]}”"
-        found.append((one.text.replace("Search with mode=", "Another way to search may find it: "), address, name))
-    return found
-
-
 def _filters(library: Librarian, state: State, answer: Answer | None) -> list[dict[str, Any]]:
     """The filters with the values that each may have: name, number of documents, address, whether it is chosen."""
     found = (answer.facets if answer else None) or library.list_facets(state["type"])
     offered: dict[str, Any] = {"product": found.products}
-    within = [one.components for one in found.products if one.name == state["product"]]
-    offered["component"] = sorted(*within, key=lambda one: -one.count) if within else []
+    components = next((one.components for one in found.products if one.name == state["product"]), [])
+    offered["component"] = sorted(components, key=lambda one: -one.count)
     if state["type"] == "documents":
         offered |= {"doc_type": found.doc_types, "file_types": found.file_types, "tags": found.tags}
         offered["language"] = found.languages if len(found.languages) > 1 else []
@@ -207,7 +184,7 @@ _start_pages: WeakKeyDictionary[Librarian, tuple[int, dict[str, Any]]] = WeakKey
 def _panel(library: Librarian, state: State, answer: Answer | None) -> dict[str, Any]:
     """A document or a mail's thread beside the results; its error where it can't be had."""
     its_own = [one for one in answer.results if one.file_path == state["doc"]] if answer else []
-    words = marked_words(its_own) or rendering.words_of(state["q"])
+    words = rendering.marked_words(its_own) or rendering.words_of(state["q"])
     try:
         shown = _thread(library, state) if state["thread"] else _document(library, state, words)
     except LibrarianError as error:
@@ -227,16 +204,16 @@ def _document(library: Librarian, state: State, words: Sequence[str]) -> dict[st
     def view_of(path: str, section: str) -> str:
         return f"{state.closed().address(doc=path, section=section)}#s-passage"
 
-    view = rendering.View(view_of, state.passage, state["section"], words)
+    view = (view_of, state.passage, state["section"], words)
     lines = lines_at(state["section"]) or state.passage
     found = _part(library, state["doc"], int(state["from_line"]) if state["from_line"].isdecimal() else 0)
-    body, reached = rendering.document(found, view)
+    body, reached = rendering.document(found, *view)
     named = [one.line for one in found.headings if rendering.anchor(one.text) == rendering.anchor(state["section"])]
     wanted = lines[0] if lines else named[0] if named else 0
     for line in (wanted - BEFORE, wanted):  # in another part, perhaps below very long lines
         if not reached and wanted and not found.line_start <= wanted <= found.line_end:
             found = _part(library, found.file_path, line)
-            body, reached = rendering.document(found, view)
+            body, reached = rendering.document(found, *view)
     original = library.original(found.file_path)
     here = state | {"doc": found.file_path, "from_line": ""}
     return {

@@ -47,7 +47,7 @@ def address(doc: str, section: str) -> str:
 
 def rendered(text: str, path: str = "shop/lab/x.md", **view: Any) -> str:
     """A document as HTML."""
-    return str(rendering.document(answer(text, path), rendering.View(address=address, **view))[0])
+    return str(rendering.document(answer(text, path), address, **view)[0])
 
 
 def bare(text: str, path: str = "shop/lab/x.md") -> str:

@@ -8,8 +8,7 @@ import pytest
 from lxml import html
 
 from librarian.web import rendering
-from librarian.web.rendering import form_of
-from librarian.web.snippets import snippet
+from librarian.web.rendering import form_of, snippet
 from tests.api.fake_library import result
 from tests.browser.asciidoc import SPARS
 from tests.browser.library import FILES
@@ -160,7 +159,7 @@ def test_ids_of_a_document_do_not_reach_the_page() -> None:
 
 def test_lines_of_a_later_part_are_counted_from_its_first_one() -> None:
     part = answer("One.\n\n```python\nx\n```\n\n- two\n").model_copy(update={"line_start": 41, "line_end": 48})
-    markup, found = rendering.document(part, rendering.View(address, lines=(43, 45)))
+    markup, found = rendering.document(part, address, (43, 45))
     root = html.fragment_fromstring(str(markup), create_parent="div")
     assert root.xpath("./*/@data-line") == ["41", "43", "47"]
     assert found
