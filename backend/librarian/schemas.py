@@ -509,9 +509,9 @@ class ResponseModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     sparse: ClassVar[bool] = False  #: whether fields that are null, empty or false are left out
 
-    def as_fields(self, include: set[str] | None = None, exclude: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The response as JSON values; of `include` those fields alone, without those of `exclude`."""
-        return self.model_dump(mode="json", exclude_defaults=self.sparse, include=include, exclude=exclude)
+    def as_fields(self) -> dict[str, Any]:
+        """The response as JSON values."""
+        return self.model_dump(mode="json", exclude_defaults=self.sparse)
 
     def as_json(self) -> str:
         """The same as JSON."""

@@ -130,6 +130,10 @@ class LibraryHandle:
         for callback in list(self._callbacks):
             callback(generation)
 
+    def close(self) -> None:
+        """End the wait for a library that is never opened."""
+        self._opened.cancel()
+
     @property
     def library(self) -> Librarian | None:
         """The library, once it is open."""

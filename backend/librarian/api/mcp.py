@@ -340,7 +340,7 @@ class McpServer(MCPServer[Any]):
         listed = [
             types.Resource(
                 uri=uri,
-                name=inline(path_of(uri)),
+                name=inline(unquote(uri.removeprefix(SCHEME))),
                 title=inline(title),
                 mime_type=mime_type(file_type),
                 annotations=types.Annotations(audience=["user", "assistant"], last_modified=last_modified),
@@ -533,11 +533,6 @@ def resource_fingerprint(library: Librarian, uri: str) -> str:
     except LibrarianError:
         return ""
     return f"{answer.indexed_at} {answer.last_modified}"
-
-
-def path_of(uri: str) -> str:
-    """The file path that a document's URI names."""
-    return unquote(uri.removeprefix(SCHEME).partition("#")[0])
 
 
 def cursor_after(path: str) -> str:

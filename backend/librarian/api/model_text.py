@@ -90,9 +90,7 @@ def _without_empty(value: Any) -> Any:
     """A JSON value without null, empty text, lists and objects at any depth, and with numbers to four digits."""
     if isinstance(value, dict):
         found = {name: _without_empty(item) for name, item in value.items()}
-        return {
-            name: item for name, item in found.items() if item is not None and item != "" and item != [] and item != {}
-        }
+        return {name: item for name, item in found.items() if item not in (None, "", [], {})}
     if isinstance(value, list):
         return [_without_empty(item) for item in value]
     return round(value, 4) if isinstance(value, float) else value
@@ -123,25 +121,19 @@ def _search(answer: schemas.SearchResponse | schemas.EmailSearchResponse) -> str
     for item in answer.results:
         parts = (_result_head(item), _context(item, described), item.snippet, _tail(item))
         blocks.append("\n".join(filter(None, parts)))
-    head = "\n".join(filter(None, (_not_mentioned(answer), _head(answer))))
+    kind = "email" if isinstance(answer, schemas.EmailSearchResponse) else "document"
+    missing = inline(no_mention(answer.not_mentioned, answer.not_mentioned_in, of=kind))
+    head = "\n".join(filter(None, (missing, _head(answer))))
     shown = wrap_untrusted("passages", "\n\n".join(blocks)) if blocks else ""
     return "\n\n".join(part for part in (head, shown, _foot(answer)) if part)
-
-
-def _not_mentioned(answer: schemas.SearchResponse | schemas.EmailSearchResponse) -> str:
-    kind = "email" if isinstance(answer, schemas.EmailSearchResponse) else "document"
-    return inline(no_mention(answer.not_mentioned, answer.not_mentioned_in, of=kind))
 
 
 def _head(answer: schemas.SearchResponse | schemas.EmailSearchResponse) -> str:
     if not answer.results and answer.total:
         return f"Nothing on this page; results on all pages: {_all(answer)}."
     if not answer.results:
-        return (
-            f"Nothing found for {inline(repr(answer.query))} (mode {answer.mode})."
-            if answer.query.strip()
-            else "Nothing found."
-        )
+        asked = f" for {inline(repr(answer.query))} (mode {answer.mode})" if answer.query.strip() else ""
+        return f"Nothing found{asked}."
     mode = answer.mode if answer.mode == answer.requested_mode else f"{answer.mode}, asked for {answer.requested_mode}"
     first, last = answer.results[0].rank, answer.results[-1].rank
     doubt = "" if answer.calibrated else ", relevance isn't calibrated yet"
@@ -161,23 +153,15 @@ def _foot(answer: schemas.SearchResponse | schemas.EmailSearchResponse) -> str:
     for name, retriever in answer.retrievers:
         if retriever.status == "failed":
             lines.append(f"The {name} retriever failed: {inline(retriever.reason)}")
-        elif (
-            name == answer.requested_mode != answer.mode
-            and retriever.reason
-            and retriever.reason not in answer.degraded
-        ):
+        elif name == answer.requested_mode != answer.mode and retriever.reason not in ("", *answer.degraded):
             lines.append(f"No {name}: {inline(retriever.reason)}")
     coverage, semantic = answer.coverage, answer.retrievers.semantic
     reported = any(reason.startswith("semantic:") for reason in answer.degraded)
     if coverage.embedded_chunks < coverage.chunks and semantic.status in ("ok", "failed") and not reported:
         lines.append(f"Embedded so far: {coverage.embedded_chunks} of {coverage.chunks} passages.")
-    # what was corrected is among the suggestions, word by word
-    if (
-        answer.rewritten is not None
-        and answer.rewritten.source != "spelling"
-        and (terms := answer.rewritten.search_terms)
-    ):
-        lines.append(f"Also searched for: {inline(terms)} ({answer.rewritten.source})")
+    rewritten = answer.rewritten  # what was corrected is among the suggestions, word by word
+    if rewritten is not None and rewritten.source != "spelling" and rewritten.search_terms:
+        lines.append(f"Also searched for: {inline(rewritten.search_terms)} ({rewritten.source})")
     if answer.weak_hidden:
         lines.append(f"Left out as hardly relevant: {answer.weak_hidden}; include_weak=true shows them.")
     lines += [f"Note: {inline(note)}" for note in answer.notes]
@@ -191,7 +175,7 @@ def _result_head(item: schemas.Result) -> str:
     path = " › ".join([item.title, *(part for part in item.heading_path if part != item.title)])
     lines = [f"{item.rank}. {_cut(path, 140)}", _place(item)]
     if item.why:
-        lines.append(" · ".join(_facts(item)))
+        lines.append(_cut(" · ".join(f"{part.source} {part.points:.2f}" for part in item.why), 100))
     if item.also_in:
         lines.append(f"Also in: {_cut(', '.join(item.also_in), 100)}")
     return "\n".join(lines)
@@ -217,39 +201,19 @@ def _tail(item: schemas.Result) -> str:
     return "\n".join(lines)
 
 
-def _facts(item: schemas.Result) -> list[str]:
-    scores = [
-        f"{name} {value:.2f}"
-        for name, value in (
-            ("keyword", item.keyword_score),
-            ("semantic", item.semantic_score),
-            ("rerank", item.rerank_score),
-        )
-        if value is not None
-    ]
-    facts = [", ".join(scores)] if scores else []
-    facts += [part for part in (item.doc_type, item.language, item.last_modified[:10]) if part]
-    if item.tags:
-        facts.append(_cut("tags " + ", ".join(item.tags), 60))
-    return facts
-
-
 def _email_head(item: schemas.EmailResult) -> str:
     who = "Quoted by" if tuple(item.heading_path[:1]) == QUOTED_PATH else "From"
+    others = f" (1 of {item.thread_size} emails; get_email_thread reads them)" if item.thread_size > 1 else ""
     lines = [
         f"{item.rank}. {_cut(item.subject or '(no subject)', 140)}",
         _place(item),
         f"{who} {_cut(item.sender, 80) or '–'} to {_cut(', '.join(item.to) or '–', 80)} "
         f"on {item.date or 'unknown date'}",
-        f"thread_id {item.thread_id}{_size_of(item)}",
+        f"thread_id {item.thread_id}{others}",
     ]
     if item.attachments:
         lines.append("Attachments: " + _cut(", ".join(part.filename for part in item.attachments), 100))
     return "\n".join(lines)
-
-
-def _size_of(item: schemas.EmailResult) -> str:
-    return f" (1 of {item.thread_size} emails; get_email_thread reads them)" if item.thread_size > 1 else ""
 
 
 def _context(item: schemas.Result, described: set[str]) -> str:

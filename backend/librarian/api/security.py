@@ -16,7 +16,7 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request, cookie_parser
+from starlette.requests import ClientDisconnect, Request, cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -137,15 +137,6 @@ class _Refused(Exception):
         self.answer, self.at_once = error_response(status, code, message, hint, headers), at_once
 
 
-async def _taken(receive: Receive, most: int) -> None:
-    """Take the rest of a body, at most so many bytes of it."""
-    while most > 0:
-        message = await receive()
-        most -= len(message.get("body", b""))
-        if message["type"] != "http.request" or not message.get("more_body", False):
-            return
-
-
 class Guard:
     """The middleware that every request passes first: pure ASGI, as streams pass through it.
 
@@ -210,8 +201,12 @@ class Guard:
             await send({**message, "more_body": True} if message["type"] == "http.response.body" else message)
 
         await error.answer(scope, receive, unfinished)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(_taken(receive, _TAKEN_BODIES * MAX_BODY), _TAKEN_S)
+        taken = 0
+        with contextlib.suppress(TimeoutError, ClientDisconnect):
+            async with asyncio.timeout(_TAKEN_S), contextlib.aclosing(Request(scope, receive).stream()) as pieces:
+                async for piece in pieces:
+                    if (taken := taken + len(piece)) > _TAKEN_BODIES * MAX_BODY:
+                        break
         await send({"type": "http.response.body", "body": b""})
 
     def _check(self, scope: Scope, headers: Headers) -> None:

@@ -6,7 +6,6 @@ Writing an entry keeps the other entries of the file and backs the file up.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 import time
@@ -167,7 +166,6 @@ class Connection(NamedTuple):
     """A client whose configuration names Librarian; `error` is what is wrong with the entry, empty if nothing is."""
 
     host: Host
-    path: Path
     target: str
     error: str = ""
 
@@ -181,38 +179,30 @@ def configured(home: Path, folder: Path) -> Iterator[Connection]:
         except FileNotFoundError:
             continue
         except (OSError, UnicodeDecodeError) as error:
-            yield Connection(host, path, "", f"{path} can't be read: {error}")
+            yield Connection(host, "", f"{path} can't be read: {error}")
             continue
         try:
             content = _read(host, text)
         except ValueError as error:
             if NAME in text:  # files of some clients may have comments
-                yield Connection(host, path, "", f"{path} can't be understood: {error}")
+                yield Connection(host, "", f"{path} can't be understood: {error}")
             continue
         servers = content.get(host.section) if isinstance(content, dict) else None
         for name, entry in servers.items() if isinstance(servers, dict) else ():
-            if isinstance(entry, dict) and (name == NAME or _is_ours(entry)):
-                target = str(entry.get("url") or entry.get("httpUrl") or " ".join(_words(entry)))
-                yield Connection(host, path, target, _fault(entry))
+            if not isinstance(entry, dict):
+                continue
+            given = entry.get("args")
+            program, arguments = str(entry.get("command", "")), list(map(str, given if isinstance(given, list) else ()))
+            is_bridge = Path(program).name == NAME or "librarian.cli.main" in arguments
+            if name == NAME or ("stdio" in arguments and is_bridge):
+                url = entry.get("url") or entry.get("httpUrl")
+                fault = "" if url else _fault(program, arguments)
+                yield Connection(host, str(url or " ".join([program, *arguments])), fault)
 
 
-def _words(entry: Mapping[str, Any]) -> list[str]:
-    arguments = entry.get("args", [])
-    return [str(word) for word in (entry.get("command", ""), *(arguments if isinstance(arguments, list) else []))]
-
-
-def _is_ours(entry: Mapping[str, Any]) -> bool:
-    """Whether an entry under another name starts a bridge of Librarian."""
-    program, *arguments = _words(entry)
-    return "stdio" in arguments and (Path(program).name == "librarian" or "librarian.cli.main" in arguments)
-
-
-def _fault(entry: Mapping[str, Any]) -> str:
-    """What is wrong with an entry; empty if nothing is."""
-    if entry.get("url") or entry.get("httpUrl"):
-        return ""
-    program, *arguments = _words(entry)
-    if not (os.access(program, os.X_OK) if os.sep in program else shutil.which(program)):
+def _fault(program: str, arguments: Sequence[str]) -> str:
+    """What is wrong with a command; empty if nothing is."""
+    if not shutil.which(program):
         return f"it starts {program!r}, which isn't there"
     for option, value in pairwise(arguments):
         if option in ("--config", "--root") and not Path(value).exists():

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
-import socket
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ..daemon.address import holder
+from ..daemon.address import bind
+from ..errors import SetupError
 from ..files.paths import working_directory
 from ..settings import Settings
 from .connect import HOSTS, callers, configured
@@ -99,14 +98,11 @@ def _model(settings: Settings) -> Check:
 
 def _port(settings: Settings) -> Check:
     host, port = settings.mcp.host, settings.mcp.port
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((host, port))
-        except OSError as error:
-            held = holder(port) if error.errno == errno.EADDRINUSE else ""
-            remedy = "Fine if that is Librarian; else set MCP_PORT, or end that program."
-            return Check("port", "note", f"{host}:{port}: {error.strerror}{held}", remedy)
+    try:
+        bind(host, port).close()
+    except SetupError as error:
+        remedy = "Fine if that is Librarian; else set MCP_PORT, or end that program."
+        return Check("port", "note", error.message, remedy)
     return Check("port", "ok", f"{host}:{port} is free")
 
 

@@ -57,10 +57,6 @@ def _completing(module: str, names: str) -> Callable[[str], list[str]]:
     return complete
 
 
-def _comma_separated(words: str) -> list[str]:
-    return [word.strip() for word in words.split(",") if word.strip()]
-
-
 def _indexing(line: ProgressLine, target: Target) -> OnProgress | None:
     """What to call with each progress of the daemon; None where nothing is shown."""
     from ..api.model_text import progress
@@ -236,8 +232,7 @@ def evaluate(
     given: dict[str, Any] = {"own": True} if own else files
     with ProgressLine(quiet=target.as_json) as progress:
         show = _indexing(progress, target)
-        wanted = _comma_separated(modes)
-        answer = target.ask("evaluate", **given, modes=wanted, product=product, llm=llm or None, on_progress=show)
+        answer = target.ask("evaluate", **given, modes=modes, product=product, llm=llm or None, on_progress=show)
     target.write(answer, rendering.evaluation)
 
 
@@ -253,7 +248,7 @@ def bench(
     from ..evaluation.evaluate import numbered_lines
 
     questions = [line.strip() for _, line in numbered_lines(queries)] if queries else USUAL_QUESTIONS
-    wanted = _comma_separated(modes)
+    wanted = [mode.strip() for mode in modes.split(",") if mode.strip()]
     if not wanted or not questions:
         what = f"{queries} holds no question." if wanted else "--modes is empty."
         raise CallerError(what, hint="Name at least one mode, and one question a line.")
@@ -409,6 +404,8 @@ def trust(
     It is then used by commands and clients that start here, and may name any folder to write to and any address. The
     `.env` next to it is trusted with it. If either changes, the trust ends.
     """
+    from ..settings import SETTINGS, Settings
+
     file = config_files.config_file_in(config_files.absolute(place or Path(), working_directory()))
     if revoke:
         known = config_files.distrust(file)
@@ -418,23 +415,16 @@ def trust(
     known = config_files.is_trusted(file)
     config_files.trust(file)  # first: only a trusted file may name everything
     try:
-        settings = _settings_of(file)
+        loaded = Settings.load(file, environ={})
     except SetupError:
         if not known:
             config_files.distrust(file)
         raise
+    found = [loaded.provenance(key) for key in SETTINGS]
+    settings = {each.key: each.value for each in found if each.source.startswith(str(file.parent))}  # or the `.env`
     lines = [f"   {key} = {json.dumps(value, ensure_ascii=False, default=str)}" for key, value in settings.items()]
     answer = {"file": str(file), "trusted": True, "settings": settings}
     target.write(answer, visible("\n".join([f"{file} is trusted as it is now. It sets:", *lines])))
-
-
-def _settings_of(file: Path) -> dict[str, object]:
-    """What the file and the `.env` next to it set, by dotted key. Raises `SetupError` if it is no such file."""
-    from ..settings import SETTINGS, Settings
-
-    settings = Settings.load(file, environ={})
-    found = (settings.provenance(key) for key in SETTINGS)
-    return {each.key: each.value for each in found if each.source.startswith(str(file.parent))}
 
 
 models_app = Application(no_args_is_help=True, help="Fetch, list and choose embedding models.")

@@ -238,6 +238,7 @@ class _Process:
         finally:
             if self._handle.library is not None:
                 await asyncio.to_thread(self._handle.library.close)
+            self._handle.close()
         if self._failure is not None:
             raise self._failure
 

@@ -964,7 +964,7 @@ def test_evaluate_asks_for_files_by_absolute_path(
     assert keeper.calls[0][2] == {
         "queries": str(tmp_path / "q.jsonl"),
         "qrels": str(tmp_path / "q.tsv"),
-        "modes": ["keyword", "semantic"],
+        "modes": "keyword, semantic",
         "product": "books",
     }
     assert "1.000 [1.000, 1.000]" in capsys.readouterr().out
