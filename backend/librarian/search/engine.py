@@ -49,11 +49,29 @@ from ..vector_stores.exact import ExactStore
 from . import pagination, ranking, suggestions
 from .candidates import NO_IDS, NO_SCORES, OFF, Candidates, Floats, nan_to_zero, required_identifiers
 from .missing_words import Missing, MissingWords
-from .query_expansion import REWRITTEN, QueryExpansion, QueryForm, answer_from_template, described, why_no_answer
+from .query_expansion import (
+    QUOTES,
+    REWRITTEN,
+    QueryExpansion,
+    QueryForm,
+    answer_from_template,
+    described,
+    why_no_answer,
+)
 from .ranker import GIVEN, LinearRanker, shipped
 from .ranking import Calibration, Ranked, answerability
 from .replies import replies_to
-from .retrievers import WINDOW_CHARACTERS, QueryAdapter, VectorQuery, VectorRetriever, by_words, since
+from .retrievers import (
+    QUOTE_MARKS,
+    QUOTING_PARAGRAPH,
+    QUOTING_SENTENCE,
+    WINDOW_CHARACTERS,
+    QueryAdapter,
+    VectorQuery,
+    VectorRetriever,
+    better_of,
+    since,
+)
 from .router import QueryRouter, Routing
 from .snippets import Excerpts
 from .spelling import QueryWords
@@ -704,22 +722,37 @@ class HybridSearchEngine:
         return keyword, semantic, hyde
 
     def _by_words(self, context: SearchContext) -> Ranking:
+        """The best chunks by BM25. Quotes are ignored in a paragraph, and in a sentence where they leave nothing."""
+        query = context.analyzed
         try:
-            further = context.rewrite.search_terms if context.rewrite is not None else ""
-            languages, depth = context.columns.languages(), self._options.depth
-            found, context.analyzed, form = by_words(
-                self._lexical, self._analyzer, context.analyzed, further, context.selection, languages, depth
-            )
+            found = self._by_bm25(context, query)
+            if query.phrases and len(query.terms) >= (QUOTING_PARAGRAPH if found.ids else QUOTING_SENTENCE):
+                text = QUOTE_MARKS.sub(lambda match: match.group() if match.group()[0] == "-" else "", query.text)
+                context.forms.append(QueryForm(text, "", QUOTES))
+                query = context.analyzed = replace(query, text=text, phrases=())
+                found = self._by_bm25(context, query)
+            if context.rewrite is not None and context.rewrite.search_terms:
+                text = f"{query.text} {context.rewrite.search_terms}"
+                expanded = self._by_bm25(context, self._analyzer.query(text, context.columns.languages()))
+                found = better_of(found, expanded)
+            return found
         except Exception as error:
             # Whatever breaks inside the index must not cost the answer that the other retriever can give.
-            damage = self._lexical.damage
-            if isinstance(error, LibrarianError) and not damage:
+            if isinstance(error, LibrarianError) and not self._lexical.damage:
                 raise
-            log.exception("the keyword retriever failed")
-            context.degrade(f"keyword: {damage or error}")
-            return Ranking("keyword", (), (), (), "failed", damage or str(error))
-        context.forms += [form] if form is not None else []
-        return found
+            self._keyword_failed(context, error)
+            return Ranking("keyword", (), (), (), "failed", self._lexical.damage or str(error))
+
+    def _by_bm25(self, context: SearchContext, query: AnalyzedQuery) -> Ranking:
+        """The best chunks for a query. Stop words are searched where there is nothing else: they may be words in pages
+        of another language."""
+        started, depth = time.perf_counter(), self._options.depth
+        if not (query.terms or query.identifiers or query.phrases):
+            return Ranking("keyword", (), (), (), "skipped", "no word to look for")
+        found = self._lexical.search(query, context.selection, depth)
+        if query.common and not found.ids:
+            return Ranking("keyword", (), (), (), "skipped", "only words that every text holds", since(started))
+        return replace(found, ms=since(started), more=len(found.ids) >= depth)
 
     def _by_vectors(
         self, text: str, answer: str, selection: Selection, *, adapted: bool, embedded: int

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from ..models import AnalyzedQuery, Selection
 from .spelling import QueryWords
-from .word_forms import EVERYTHING, alike
+from .word_forms import EVERYTHING
 
 log = logging.getLogger(__name__)
 
@@ -24,8 +24,6 @@ SHORTEST = 3  #: letters of a word in lower case or capitals that may be a name
 MANY = 500  #: chunks from which on a missing rare word means that nothing answers; in smaller libraries something may
 ABBREVIATED = 4  #: capitals that a text may have spelt out (`RAM`, `HPA`), so that they tell no more than a rare word
 LONG_QUESTION = 10  #: words, without stop words, beyond which no single word decides whether a text answers
-MISSPELT = 0.82  #: how like a word of the library (difflib) one is that no dictionary has and that is misspelt
-_LONG = 5  #: letters from which on a word's likeness to another says something
 _HALF = 3  #: letters of each half, at least, where a word may be written as two
 #: Languages in which capitals don't tell names, and those without Latin letters, in which Latin words are names.
 _CAPITAL_NOUNS = frozenset({"de", "lb"})
@@ -34,7 +32,6 @@ _NOT_LATIN = frozenset({"ja", "zh", "ko", "th", "ru", "uk", "be", "bg", "sr", "m
 _GIVEN = re.compile(
     r"(?:\b(?:named?|names|called|labell?ed|labels?|entitled)(?: (?:is|it|of|to|be))*:? ['\"`‘“]?|=['\"`‘“]?)$"
 )
-_LISTED = re.compile(r"\s*(?:,|/|,? or)\s*")  #: what stands between words that are listed
 _BEGINNING = re.compile(r"(?:^|[.?!:;\n])\s*[-*>]*\s*[\"'“‘(\[]*$")
 #: A number, an example of its like (`nginx2`), a numeronym (`k8s`).
 _NO_NAME = re.compile(r"\d.*|[\W\d_]*|[a-z]+\d{1,2}|[a-zA-Z](?:[5-9]|\d\d)[a-zA-Z]")
@@ -71,13 +68,6 @@ class _Word:
         if self.text.isalnum() or "_" in self.text or _INNER_CAPITAL.search(self.text):
             return (self.text,)
         return tuple(text for text, tokens in self.parts if tokens.isdisjoint(held))
-
-    def is_listed_with(self, other: _Word) -> bool:
-        """Whether a question lists two words: *Redis or Memcached*, *SAML and OIDC*; not *Serve and OpenShift*."""
-        first, second = sorted((self, other), key=lambda one: len(one.before))
-        between = second.before[len(first.before) + len(first.text) :]
-        capitals = all(_CAPITALS.fullmatch(one.text) for one in (self, other))
-        return _LISTED.fullmatch(between) is not None or (between.strip() == "and" and capitals)
 
 
 class MissingWords:
@@ -127,7 +117,7 @@ class MissingWords:
         }
 
     def _missing(self) -> dict[str, str]:
-        """Missing words, each with its kind (`_kind`), or `aside` for those in brackets or listed with a held one."""
+        """Missing words, each with its kind (`_kind`)."""
         words = self._words
         held = self._lexical.frequencies(
             {token for word in words for own in (word.whole, *(own for _, own in word.parts)) for token in own}
@@ -142,11 +132,8 @@ class MissingWords:
             kinds = (self._kind(word, text, titled, shouted) for text in absent or (word.text,))
             kind = min(filter(None, kinds), default="")
             near = [*words[max(0, at - 1) : at], *words[at + 1 : at + 2]]
-            if not kind or self._is_held_otherwise(word, near) or (absent and self._is_mistyped(word)):
-                continue
-            bracketed = word.before.count("(") > word.before.count(")")
-            excluded = bracketed or any(word.is_listed_with(one) and not one.missing(held) for one in near)
-            missing.setdefault(word.text[:LONGEST], "aside" if excluded else kind)
+            if kind and not self._is_held_otherwise(word, near):
+                missing.setdefault(word.text[:LONGEST], kind)
         return missing
 
     @cached_property
@@ -212,21 +199,6 @@ class MissingWords:
             or lower in self._asked.in_other_forms
             or self._asked.is_name(word.text)
         )
-
-    def _is_mistyped(self, word: _Word) -> bool:
-        """Whether a word that no dictionary has is much like an indexed one, or a short one like a common word."""
-        lower = word.text.lower()
-        if _INNER_CAPITAL.search(word.text) or word.text.isupper() or not lower.isalpha():
-            return False
-        if self._analyzer.is_word(lower, self._languages):
-            return False
-        if len(lower) < _LONG:
-            swapped = (lower[:at] + lower[at + 1] + lower[at] + lower[at + 2 :] for at in range(len(lower) - 1))
-            return any(not self._analyzer.tokens(one, "en") or self._analyzer.is_common(one) for one in swapped)
-        near = self._asked.indexed.near(word.text, word.whole, self._languages, self._asked.reader.texts)
-        if len(near) + 1 < len(lower) and lower.startswith(near.lower()):
-            return False  # `circleci` is no `circle`
-        return alike(word.text, near) >= MISSPELT
 
     def _is_apart(self, text: str, selection: Selection) -> bool:
         """Whether a document writes a word as two or more."""

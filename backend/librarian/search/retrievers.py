@@ -13,13 +13,11 @@ import numpy as np
 
 from ..embeddings.base import Embedder, LazyModel
 from ..errors import Unavailable
-from ..models import WINDOWS_PER_CHUNK, AnalyzedQuery, Ids, ModelSpec, Ranking, Selection, Vector, Vectors
-from ..storage.base import Columns, KeywordIndex
-from ..text.analyzer import StandardAnalyzer
+from ..models import WINDOWS_PER_CHUNK, Ids, ModelSpec, Ranking, Selection, Vector, Vectors
+from ..storage.base import Columns
 from ..vector_stores.base import VectorStore
 from ..vector_stores.exact import ExactStore
 from .candidates import Floats
-from .query_expansion import QUOTES, QueryForm
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,46 +70,10 @@ WINDOWS_READ = 3
 #: Content words from which a question is a sentence, and a paragraph: these quote by the way, as prose does.
 QUOTING_SENTENCE, QUOTING_PARAGRAPH = 6, 12
 #: Quotes, and an exclusion in quotes, which keeps its own.
-_QUOTES = re.compile(r'(?<!\S)-(?:"[^"]*"|“[^“”]*”)|["“”]')
+QUOTE_MARKS = re.compile(r'(?<!\S)-(?:"[^"]*"|“[^“”]*”)|["“”]')
 
 
-def by_words(
-    lexical: KeywordIndex,
-    analyzer: StandardAnalyzer,
-    query: AnalyzedQuery,
-    further: str,
-    selection: Selection,
-    languages: Sequence[str],
-    depth: int,
-) -> tuple[Ranking, AnalyzedQuery, QueryForm | None]:
-    """At most `depth` chunks by BM25 for a query beside `further` terms, the query as it was searched, and its form
-    where quotes were ignored: in a paragraph, and in a sentence where they leave nothing.
-
-    The status is `skipped` where it holds no word to search for. Stop words are searched where there is nothing else:
-    in pages of another language they may be words.
-    """
-
-    def rank(asked: AnalyzedQuery) -> Ranking:
-        started = time.perf_counter()
-        if not (asked.terms or asked.identifiers or asked.phrases):
-            return Ranking("keyword", (), (), (), "skipped", "no word to look for")
-        found = lexical.search(asked, selection, depth)
-        if asked.common and not found.ids:
-            return Ranking("keyword", (), (), (), "skipped", "only words that every text holds", since(started))
-        return replace(found, ms=since(started), more=len(found.ids) >= depth)
-
-    form, found = None, rank(query)
-    if query.phrases and len(query.terms) >= (QUOTING_PARAGRAPH if found.ids else QUOTING_SENTENCE):
-        text = _QUOTES.sub(lambda match: match.group() if match.group()[0] == "-" else "", query.text)
-        form, query = QueryForm(text, "", QUOTES), replace(query, phrases=())
-        found = rank(query)
-    if further:
-        text = form.search_terms if form is not None else query.text
-        found = _better_of(found, rank(analyzer.query(f"{text} {further}", languages)))
-    return found, query, form
-
-
-def _better_of(own: Ranking, expanded: Ranking) -> Ranking:
+def better_of(own: Ranking, expanded: Ranking) -> Ranking:
     """Each chunk with the better of its scores for the query, and for the query together with further terms.
 
     Both are shares of what their query could reach, and the second holds all words of the first: a chunk can't get far

@@ -14,7 +14,6 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import NamedTuple
 
 from ..models import AnalyzedQuery, Chunk, Frame, Snippet
@@ -362,39 +361,20 @@ def _nearby(spans: Sequence[Span], core: tuple[int, int], lines: int) -> tuple[i
 
 
 def _grown(spans: Sequence[Span], core: tuple[int, int], section: tuple[int, int], space: int) -> tuple[int, int]:
-    """The core with what surrounds it: the section if it fits, else from its start on, or block by block."""
+    """The core with what surrounds it: the section if it fits, else from its start on, or span by span."""
     low, high = min(section[0], core[0]), max(section[1], core[1])
     if _length(spans, low, high) <= space:
         return low, high
     first, last = core
     if _length(spans, low, last) <= space:
         first = low
-    blocks = _blocks(spans)
-    growing = [1, -1]
-    while growing:
-        for direction in tuple(growing):
-            edge = end = last + 1 if direction > 0 else first - 1
-            while low <= end + direction <= high and blocks[end + direction] == blocks[edge]:
-                end += direction
-            for taken in (end, edge):  # the block, or the next span of it
-                if low <= taken <= high and _length(spans, min(first, taken), max(last, taken)) <= space:
-                    first, last = min(first, taken), max(last, taken)
-                    break
-            else:
-                growing.remove(direction)
+    while last < high and _length(spans, first, last + 1) <= space:
+        last += 1
+    while first > low and _length(spans, first - 1, last) <= space:
+        first -= 1
     while last > core[1] and _is_label(spans[last]):
         last -= 1
     return first, last
-
-
-def _blocks(spans: Sequence[Span]) -> list[int]:
-    """For each span the number of the paragraph, fence or table that it stands in."""
-    numbers, number = [0], 0
-    for before, span in pairwise(spans):
-        if span.container is not before.container or span.heading or span.line > before.line_end + 1:
-            number += 1
-        numbers.append(number)
-    return numbers
 
 
 def _length(spans: Sequence[Span], first: int, last: int) -> int:
