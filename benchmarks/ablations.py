@@ -27,7 +27,7 @@ from librarian.bootstrap import embedder_of
 from librarian.documents.dependencies import Dependencies
 from librarian.evaluation.evaluate import ndcg, recall
 from librarian.models import AnalyzedQuery, Candidate, Filters, Query
-from librarian.search import candidates, engine, ranking
+from librarian.search import candidates, engine, ranking, retrievers
 from librarian.search.candidates import Candidates
 from librarian.search.engine import SearchOptions
 from librarian.search.ranker import GIVEN, LinearRanker
@@ -84,7 +84,7 @@ RULES: dict[str, Callable[[], AbstractContextManager[object]]] = {
     "words said twice count once": lambda: _without_field("repeated"),
     "other languages' stems count in full": lambda: _without_field("other_stems"),
     "a minus always excludes": lambda: patch.object(QueryWords, "take_flags", lambda _: None),
-    "quotes always demand": lambda: patch.multiple(engine, QUOTING_SENTENCE=10**6, QUOTING_PARAGRAPH=10**6),
+    "quotes always demand": lambda: patch.multiple(retrievers, QUOTING_SENTENCE=10**6, QUOTING_PARAGRAPH=10**6),
     "identifiers come first in all sentences": lambda: _required(True),
     "identifiers never come first": lambda: _required(False),
     "sentences weighed as other questions": lambda: patch.object(candidates, "SENTENCE", range(0)),

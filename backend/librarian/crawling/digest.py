@@ -10,7 +10,7 @@ from ..models import Document, SourceFile
 from ..parsing.metadata import cut_at_sentence
 from ..parsing.plain_text import plain
 from ..parsing.reader import PARSERS
-from ..text.stop_words import raw_stop_words
+from ..text.dictionaries import raw_stop_words
 
 _MORE = """
 back default either example examples false first following get like make many much name need needs new next none note

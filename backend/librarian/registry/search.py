@@ -15,7 +15,7 @@ from ..errors import Unavailable
 from ..models import Deadline, Vectors
 from ..schemas import AgentItem, MatchingTool, RegistryResponse, ServerItem, ToolItem
 from ..storage.base import EmbeddingCache
-from ..text.stop_words import raw_stop_words
+from ..text.dictionaries import raw_stop_words
 from .entities import Entity, ToolCard
 
 logger = logging.getLogger(__name__)

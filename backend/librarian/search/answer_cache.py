@@ -45,11 +45,6 @@ class Engine(Protocol):
     def search(self, query: Query, deadline: Deadline) -> SearchOutcome: ...
 
 
-def is_whole(outcome: SearchOutcome) -> bool:
-    """Nothing that should have contributed was missing."""
-    return not outcome.degraded and all(retriever.status != "failed" for retriever in outcome.retrievers.values())
-
-
 def guard(query: AnalyzedQuery) -> tuple[object, ...]:
     """What two queries must share, besides nearly the same vector, to share an answer.
 
@@ -105,7 +100,9 @@ class ResultCache:
             return replace(found[1], query=query, cache=self.kind, took_ms=(time.perf_counter() - started) * 1000)
         self._misses += 1
         outcome = self._engine.search(query, deadline)
-        if outcome.cache is None and outcome.generation == generation and is_whole(outcome) and self._complete(outcome):
+        failed = outcome.degraded or any(one.status == "failed" for one in outcome.retrievers.values())
+        current = outcome.cache is None and outcome.generation == generation
+        if current and not failed and self._complete(outcome):
             self._store.put(key, (asked[1], outcome))
         return outcome
 

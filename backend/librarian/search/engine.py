@@ -26,7 +26,6 @@ from ..errors import CallerError, LibrarianError
 from ..models import (
     AnalyzedQuery,
     Answerable,
-    Chunk,
     Deadline,
     Filters,
     Fusion,
@@ -38,7 +37,6 @@ from ..models import (
     RetrieverStatus,
     SearchOutcome,
     Selection,
-    Snippet,
 )
 from ..schemas import DEFAULT_TOKENS
 from ..storage.base import Catalog, CatalogReader, Columns, KeywordIndex
@@ -46,7 +44,7 @@ from ..text.analyzer import StandardAnalyzer
 from ..text.cross_references import key_of, names_asked
 from ..vector_stores.base import VectorStore
 from ..vector_stores.exact import ExactStore
-from . import pagination, ranking, suggestions
+from . import pagination, ranking, retrievers, suggestions
 from .candidates import NO_IDS, NO_SCORES, OFF, Candidates, Floats, nan_to_zero, required_identifiers
 from .missing_words import Missing, MissingWords
 from .query_expansion import (
@@ -59,19 +57,8 @@ from .query_expansion import (
     why_no_answer,
 )
 from .ranker import GIVEN, LinearRanker, shipped
-from .ranking import Calibration, Ranked, answerability
-from .replies import replies_to
-from .retrievers import (
-    QUOTE_MARKS,
-    QUOTING_PARAGRAPH,
-    QUOTING_SENTENCE,
-    WINDOW_CHARACTERS,
-    QueryAdapter,
-    VectorQuery,
-    VectorRetriever,
-    better_of,
-    since,
-)
+from .ranking import SHIPPED, Calibration, Ranked, answerability
+from .retrievers import QueryAdapter, VectorQuery, VectorRetriever, since
 from .router import QueryRouter, Routing
 from .snippets import Excerpts
 from .spelling import QueryWords
@@ -278,7 +265,7 @@ class HybridSearchEngine:
             entries, _ = self.deduplicated(found, query, context.columns)
             curve = partial(self._calibration.relevance, found.scale)
             shown = entries[:MOST_SECTIONS]
-            hits = pagination.hits(shown, found, reader, None, lambda place: curve(found.sums[place]))
+            hits = pagination.hits(shown, found, reader, lambda place: curve(found.sums[place]))
             enough = max((hit.relevance for hit in hits), default=0.0) * SECTION_SHARE
             hits = [hit for number, hit in enumerate(hits) if number < FEWEST_SECTIONS or hit.relevance >= enough]
             groups = self._groups(context, [], found, hits)
@@ -348,10 +335,9 @@ class HybridSearchEngine:
             share = self._calibration.unlikely_below if missing.unlikely else share
             # relevance that isn't calibrated says nothing about noise
             strong = len(entries) if query.include_weak or provisional else self.strong(found, entries)
-            shown = pagination.grouped(entries[:strong], found, columns, query)
-            groups = len(shown) if strong == len(entries) else len(pagination.grouped(entries, found, columns, query))
+            shown = pagination.grouped(entries[:strong], found, query)
             page = shown[query.offset : query.offset + query.max_results]
-            replies = replies_to(page, found, columns, reader) if query.max_per_document == 1 else {}
+            replies = pagination.replies_to(page, found, columns, reader) if query.max_per_document == 1 else {}
             asked_by = {reply.place: place for place, reply in replies.items()}
             page = [[replies.get(group[0].place, group[0]), *group[1:]] for group in page]
             excerpts = Excerpts(self._analyzer, context.analyzed, highlights=query.explain or not query.packed)
@@ -359,13 +345,7 @@ class HybridSearchEngine:
             def relevance(place: int) -> float:
                 return share * self._calibration.relevance(found.scale, found.sums[asked_by.get(place, place)])
 
-            def cut(chunk: Chunk, language: str) -> Snippet:
-                return excerpts.snippet(chunk, language, self._options.snippet_length, self._options.context_lines)
-
-            firsts = [group[0] for group in page]
-            hits = pagination.hits(
-                firsts, found, reader, None if query.packed else cut, relevance, explain=query.explain
-            )
+            hits = pagination.hits([group[0] for group in page], found, reader, relevance, explain=query.explain)
             doubted = hits and hits[0].relevance < ABOUT and not query.offset and not missing.words
             about = self._about(context, words, hits) if doubted else []
             hits[: len(about)] = about
@@ -399,11 +379,16 @@ class HybridSearchEngine:
                 not_mentioned=missing.words,
                 not_mentioned_in=suggestions.within(query.filters) if missing.words else "",
                 calibrated=not provisional,
-                weak_hidden=groups - len(shown),
-                found=tuple(np.unique([seen.doc_ids[found.rows[group[0].place]] for group in shown]).tolist()),
+                weak_hidden=len(pagination.grouped(entries, found, query)) - len(shown),
+                found=tuple(sorted({found.doc_ids[group[0].place] for group in shown})),
             )
             if query.packed:
                 hits = pagination.pack(self._groups(context, page, found, hits), excerpts, reader, outcome)
+            else:
+                length, lines = self._options.snippet_length, self._options.context_lines
+                texts = [(hit.chunk.chunk, hit.document.document.language) for hit in hits]
+                snippets = [excerpts.snippet(chunk, language, length, lines) for chunk, language in texts]
+                hits = [replace(hit, snippet=snippet) for hit, snippet in zip(hits, snippets, strict=True)]
             end = query.offset + len(hits)
             outcome = replace(
                 outcome,
@@ -420,7 +405,7 @@ class HybridSearchEngine:
         ids, semantic = found.chunk_ids, found.candidates.semantic
         further = {ids[group[0].place]: [ids[one.place] for one in group[1:]] for group in page}
         chunks = context.reader.chunks([chunk for some in further.values() for chunk in some])
-        size = context.vector.model.window_limit * WINDOW_CHARACTERS if context.vector is not None else 0
+        size = context.vector.model.window_limit * retrievers.WINDOW_CHARACTERS if context.vector is not None else 0
         ordinals = dict(zip(semantic.ids, semantic.windows, strict=False)) if size else {}
         groups = []
         for hit in hits:
@@ -452,7 +437,7 @@ class HybridSearchEngine:
     def _says_little(self, found: Ranked, words: MissingWords) -> bool:
         """Whether the shipped curve tells nothing: the library holds a query's words, which are few or stand in one
         passage."""
-        if not self._calibration.is_shipped(found.scale):
+        if self._calibration.curves.get(found.scale) != SHIPPED.get(found.scale):
             return False
         best = float(nan_to_zero(found.candidates.keyword_scores()).max(initial=0.0))
         if self._calibration.answerable(self._calibration.relevance("keyword", best)) == "yes":
@@ -726,15 +711,17 @@ class HybridSearchEngine:
         query = context.analyzed
         try:
             found = self._by_bm25(context, query)
-            if query.phrases and len(query.terms) >= (QUOTING_PARAGRAPH if found.ids else QUOTING_SENTENCE):
-                text = QUOTE_MARKS.sub(lambda match: match.group() if match.group()[0] == "-" else "", query.text)
+            text = query.text
+            by_the_way = retrievers.QUOTING_PARAGRAPH if found.ids else retrievers.QUOTING_SENTENCE
+            if query.phrases and len(query.terms) >= by_the_way:
+                text = retrievers.QUOTE_MARKS.sub(lambda mark: mark[0] if mark[0].startswith("-") else "", text)
                 context.forms.append(QueryForm(text, "", QUOTES))
-                query = context.analyzed = replace(query, text=text, phrases=())
+                query = context.analyzed = replace(query, phrases=())
                 found = self._by_bm25(context, query)
             if context.rewrite is not None and context.rewrite.search_terms:
-                text = f"{query.text} {context.rewrite.search_terms}"
+                text = f"{text} {context.rewrite.search_terms}"
                 expanded = self._by_bm25(context, self._analyzer.query(text, context.columns.languages()))
-                found = better_of(found, expanded)
+                found = retrievers.better_of(found, expanded)
             return found
         except Exception as error:
             # Whatever breaks inside the index must not cost the answer that the other retriever can give.

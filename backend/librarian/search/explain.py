@@ -66,18 +66,18 @@ class Analyst:
         """Of a document whose text is in the answer, on its first page or on a later one, or hardly relevant."""
         columns = self._catalog.columns()
         entries, _ = self.engine.deduplicated(ranked, query, columns)
-        groups = pagination.grouped(entries, ranked, columns, query)
+        groups = pagination.grouped(entries, ranked, query)
         numbers = {ranked.chunk_ids[one.place]: number for number, group in enumerate(groups, 1) for one in group}
         found = [
             (numbers[hit.candidate.chunk_id], hit.document.document.file_path)
-            for hit in pagination.hits(entries, ranked, reader, None, lambda _: 0.0)
+            for hit in pagination.hits(entries, ranked, reader, lambda _: 0.0)
             if hit.document.doc_id == stored.doc_id or stored.document.file_path in hit.also_in
         ]
         if not found:
             return None
         rank, path = min(found)
         copy = "" if path == stored.document.file_path else f", as a copy of {path}"
-        strong = len(pagination.grouped(entries[: self.engine.strong(ranked, entries)], ranked, columns, query))
+        strong = len(pagination.grouped(entries[: self.engine.strong(ranked, entries)], ranked, query))
         if rank > strong and not query.include_weak:
             explanation = f"Its rank is {rank}{copy}, but it is hardly relevant: ask with include_weak=true to see it."
             return "below_cut", explanation, rank

@@ -8,6 +8,7 @@ was found is listed by its lines.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -58,6 +59,8 @@ ITEM, HEADING = 34, 60  #: characters of such a line besides the heading, and of
 MARK = 60  #: characters of the line above each of several sections
 REACH = 6  #: chunks on each side of a chunk among which the rest of its section is looked for
 _END = 1 << 40  #: no text is longer
+_ASKS = re.compile("[?？؟]")
+_RELATED = 0.25  #: cosine from which a reply without words of the query is about it
 
 
 # -- which candidates ----------------------------------------------------------------------------------------------
@@ -78,22 +81,17 @@ def deduplicate(found: Ranked, columns: Columns, *, limit: int, per_group: int) 
     thread has all it may have is left out, and doesn't come back from another version.
     """
     ids, sums = np.array(found.chunk_ids, dtype=np.int64), found.sums
-    docs, groups = columns.doc_of(ids).tolist(), columns.group_of(ids).tolist()
-    texts = columns.text_of(ids).tolist()
-    alike: dict[int, list[int]] = {}
-    if len(set(texts)) < len(texts):
-        for place, text in enumerate(texts):
-            if docs[place]:
-                alike.setdefault(text, []).append(place)
+    groups, alike = columns.group_of(ids).tolist(), dict[int, list[int]]()
+    for place, text in enumerate(columns.text_of(ids).tolist()):
+        alike.setdefault(text, []).append(place)
     entries: list[PageEntry] = []
     counts: dict[int, int] = {}
-    for places in alike.values() or ([place] for place, doc in enumerate(docs) if doc):
-        place = places[0]
-        holders: Sequence[int] = ()
+    for places in alike.values():
+        place, holders = places[0], tuple[int, ...]()
         if len(places) > 1:
             modified = columns.modified_of(ids[places]).tolist()
             equal = [(-date, other) for other, date in zip(places, modified, strict=True) if sums[other] == sums[place]]
-            place, holders = min(equal)[1], [docs[other] for other in places]
+            place, holders = min(equal)[1], tuple(found.doc_ids[other] for other in places)
         counts[groups[place]] = count = counts.get(groups[place], 0) + 1
         if per_group and count > per_group:
             continue
@@ -103,15 +101,13 @@ def deduplicate(found: Ranked, columns: Columns, *, limit: int, per_group: int) 
     return entries, False
 
 
-def grouped(entries: Sequence[PageEntry], found: Ranked, columns: Columns, query: Query) -> list[list[PageEntry]]:
+def grouped(entries: Sequence[PageEntry], found: Ranked, query: Query) -> list[list[PageEntry]]:
     """Candidates by document, each in order, the documents by their best; one by one where the hits of the query are
     chunks or mails."""
-    if not query.packed or query.filters.kind == "email":
-        return [[one] for one in entries]
-    ids = np.array([found.chunk_ids[one.place] for one in entries], dtype=np.int64)
+    by_document = query.packed and query.filters.kind != "email"
     groups: dict[int, list[PageEntry]] = {}
-    for one, document in zip(entries, columns.doc_of(ids).tolist(), strict=True):
-        groups.setdefault(document, []).append(one)
+    for one in entries:
+        groups.setdefault(found.doc_ids[one.place] if by_document else one.place, []).append(one)
     return list(groups.values())
 
 
@@ -119,13 +115,12 @@ def hits(
     page: Sequence[PageEntry],
     found: Ranked,
     reader: CatalogReader,
-    cut: Callable[[Chunk, str], Snippet] | None,
     relevance: Callable[[int], float],
     *,
     explain: bool = True,
 ) -> list[Hit]:
-    """What is shown of a page: texts, snippets (empty without `cut`), the relevance of each place and everywhere that
-    the same text stands; with `explain` the reasons for its order."""
+    """What a page has: texts, the relevance of each place and everywhere that the same text stands; with `explain` the
+    reasons for its order. Snippets are empty."""
     shown = [found.candidate(one.place, explain=explain) for one in page]
     doc_ids = [candidate.doc_id for candidate in shown]
     documents = reader.documents([*doc_ids, *(doc_id for one in page for doc_id in one.doc_ids)])
@@ -139,11 +134,35 @@ def hits(
         paths = {*document.also_in, *copies.get(candidate.chunk_id, ())}
         paths.update(documents[doc_id].document.file_path for doc_id in one.doc_ids if doc_id in documents)
         also_in = tuple(sorted(paths - {document.document.file_path}))
-        text = chunk.chunk
-        snippet = cut(text, document.document.language) if cut else Snippet("", text.line_start, text.line_end)
-        tokens = _tokens_in(len(text.text))
+        snippet = Snippet("", chunk.chunk.line_start, chunk.chunk.line_end)
+        tokens = _tokens_in(len(chunk.chunk.text))
         made.append(Hit(candidate, chunk, document, snippet, relevance(one.place), also_in, tokens=tokens))
     return made
+
+
+def replies_to(
+    page: Sequence[Sequence[PageEntry]], found: Ranked, columns: Columns, reader: CatalogReader
+) -> dict[int, PageEntry]:
+    """For hits that are mails which ask something, by their places, the best reply in the thread that doesn't.
+
+    A question shares more words with a query than its answer does, and isn't what is looked for.
+    """
+    groups = columns.group_of(np.array(found.chunk_ids, dtype=np.int64))
+    chosen: dict[int, PageEntry] = {}
+    for entry, *_ in page:
+        if groups[entry.place] >= 0:  # no mail, or alone
+            continue
+        places = np.flatnonzero(groups == groups[entry.place]).tolist()
+        documents = reader.documents([found.doc_ids[place] for place in places])
+        own = documents[found.doc_ids[entry.place]].document
+        for place in places if _ASKS.search(own.summary) else ():
+            one, mail = found.candidate(place, explain=False), documents[found.doc_ids[place]].document
+            is_reply = mail.email is not None and (mail.email.is_answer or mail.email.in_reply_to)
+            related = (one.keyword_score or 0) > 0 or (one.semantic_score or 0) >= _RELATED
+            if is_reply and related and mail is not own and not _ASKS.search(mail.summary):
+                chosen[entry.place] = PageEntry(place)
+                break
+    return chosen
 
 
 # -- what of their documents ---------------------------------------------------------------------------------------

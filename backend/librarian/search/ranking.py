@@ -59,6 +59,7 @@ class Ranked:
         self.candidates, self.scale, self.parts = candidates, scale, parts
         self.rows: Ids = rows[order]
         self.chunk_ids: list[int] = candidates.chunk_ids[self.rows].tolist()
+        self.doc_ids: list[int] = candidates.doc_ids[self.rows].tolist()
         self.sums: list[float] = sums[order].tolist()
         self._scores = (candidates.keyword_scores(), candidates.cosine, rerank)
 
@@ -78,8 +79,8 @@ class Ranked:
         keyword, semantic, rerank = (
             None if column is None or np.isnan(column[row]) else float(column[row]) for column in self._scores
         )
-        chunk_id, doc_id = self.chunk_ids[place], int(self.candidates.doc_ids[row])
         identifier = self.candidates.asks_identifier and bool(self.candidates.holds_identifier[row])
+        chunk_id, doc_id = self.chunk_ids[place], self.doc_ids[place]
         return Candidate(chunk_id, doc_id, tuple(why), keyword, semantic, rerank, identifier=identifier)
 
 
@@ -227,24 +228,23 @@ class Curve:
         return self.middle + math.log(relevance / (1 - relevance)) / self.slope
 
 
-def _shipped() -> dict[str, Curve]:
-    """Set by hand between the best sums of questions that the Ray and Kubernetes manuals answer and of others."""
-    return {
-        "keyword": Curve(0.20, 15.0),
-        "semantic": Curve(0.45, 14.0),
-        "rrf": Curve(0.50, 14.0),
-        "weighted": Curve(0.34, 18.0),
-        "learned": Curve(14.45, 1.2),
-        "rerank": Curve(0.40, 16.0),
-        "cross-encoder": Curve(0.5, 8.0),
-    }
+#: Set by hand between the best sums of questions that the Ray and Kubernetes manuals answer and of others.
+SHIPPED = {
+    "keyword": Curve(0.20, 15.0),
+    "semantic": Curve(0.45, 14.0),
+    "rrf": Curve(0.50, 14.0),
+    "weighted": Curve(0.34, 18.0),
+    "learned": Curve(14.45, 1.2),
+    "rerank": Curve(0.40, 16.0),
+    "cross-encoder": Curve(0.5, 8.0),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """One curve per scale, and the relevances between which an answer is in doubt."""
 
-    curves: Mapping[str, Curve] = field(default_factory=_shipped)
+    curves: Mapping[str, Curve] = field(default_factory=SHIPPED.copy)
     unlikely_below: float = 0.2
     yes_from: float = 0.7
     #: Chunks from which on a library gets a calibration of its own, for which this one only stands in; 0: never.
@@ -257,10 +257,6 @@ class Calibration:
         (False, True)
         """
         return 0 < self.provisional_from <= chunks
-
-    def is_shipped(self, scale: str) -> bool:
-        """Whether the curve of a scale is the shipped one, not fitted to the library."""
-        return self.curves.get(scale) == _shipped().get(scale)
 
     def relevance(self, scale: str, total: float) -> float:
         """A sum on a mode's own scale as relevance in 0–1; the plain sum where it has no scale."""

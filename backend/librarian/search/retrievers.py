@@ -81,12 +81,12 @@ def better_of(own: Ranking, expanded: Ranking) -> Ranking:
     """
     if own.status != "ok" or expanded.status != "ok":
         return own
-    best = {chunk: (score, raw) for chunk, score, raw in zip(own.ids, own.scores, own.raw, strict=True)}
-    for chunk, score, raw in zip(expanded.ids, expanded.scores, expanded.raw, strict=True):
-        best[chunk] = max(best.get(chunk, (score, raw)), (score, raw))
-    ids = tuple(sorted(best, key=lambda chunk: (-best[chunk][0], chunk)))
-    scores, raws = tuple(best[chunk][0] for chunk in ids), tuple(best[chunk][1] for chunk in ids)
-    return replace(own, ids=ids, raw=raws, scores=scores, ms=own.ms + expanded.ms, more=own.more or expanded.more)
+    best = dict(zip(own.ids, own.scores, strict=True))
+    for chunk, score in zip(expanded.ids, expanded.scores, strict=True):
+        best[chunk] = max(score, best.get(chunk, 0.0))
+    ids = tuple(sorted(best, key=lambda chunk: (-best[chunk], chunk)))
+    scores = tuple(best[chunk] for chunk in ids)
+    return replace(own, ids=ids, raw=scores, scores=scores, ms=own.ms + expanded.ms, more=own.more or expanded.more)
 
 
 class VectorRetriever:
@@ -124,9 +124,8 @@ class VectorRetriever:
             raise Unavailable(what, hint="Keyword search works meanwhile.")
         vector = embedder.embed_query(text)
         adapter = next((one for one in self.adapters if adapted and one.model == embedder.fingerprint), None)
-        if adapter is None:
-            return VectorQuery(store, embedder.spec, self._threshold, vector)
-        return VectorQuery(store, embedder.spec, self._threshold, adapter(vector), vector)
+        turned, plain = (vector, None) if adapter is None else (adapter(vector), vector)
+        return VectorQuery(store, embedder.spec, self._threshold, turned, plain)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -158,7 +158,14 @@ class QueryWords:
                 looked_for += 1
                 if self._is_written(spelling, [stem for stem in edits[spelling] if stem in held]):
                     return spelling
-        return self._as_two(word, languages)
+        # a blank was left out: two words, the rarer of which is as frequent as can be
+        halves = [(word[:at], word[at:]) for at in range(_PART, len(word) - _PART + 1)]
+        halves = [pair for pair in halves if all(self.analyzer.is_word(half, languages) for half in pair)]
+        stems = {half: self.analyzer.tokens(half, (languages or ("",))[0]) for pair in halves for half in pair}
+        held = self.lexical.frequencies({stem for own in stems.values() for stem in own})
+        most = {half: max((held.get(stem, 0) for stem in own), default=0) for half, own in stems.items()}
+        best = max(((min(most[first], most[second]), f"{first} {second}") for first, second in halves), default=(0, ""))
+        return best[1] if best[0] else ""
 
     def _is_written(self, word: str, stems: Sequence[str]) -> bool:
         """Whether some passage holds a word as it is spelt here."""
@@ -166,19 +173,6 @@ class QueryWords:
         pattern = re.compile(rf"(?<![^\W\d_]){re.escape(word)}(?![^\W\d_])", re.IGNORECASE)
         chunks = self.reader.texts(self.lexical.search(asked, EVERYTHING, _SEEN_IN).ids)
         return any(pattern.search(text) for text in chunks.values())
-
-    def _as_two(self, word: str, languages: Sequence[str]) -> str:
-        """A word as two, the rarer of which is as frequent as can be; empty where no two words make it."""
-        halves = [(word[:at], word[at:]) for at in range(_PART, len(word) - _PART + 1)]
-        halves = [pair for pair in halves if all(self.analyzer.is_word(half, languages) for half in pair)]
-        stems = {half: self.analyzer.tokens(half, (languages or ("",))[0]) for pair in halves for half in pair}
-        held = self.lexical.frequencies({stem for own in stems.values() for stem in own})
-
-        def rarest(pair: tuple[str, str]) -> int:
-            return min(max((held.get(stem, 0) for stem in stems[half]), default=0) for half in pair)
-
-        best = max(((rarest(pair), pair) for pair in halves), default=(0, ("", "")))
-        return " ".join(best[1]) if best[0] else ""
 
     # -- suggesting ------------------------------------------------------------------------------------------------
 

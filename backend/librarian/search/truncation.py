@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from ..models import Chunk, Frame
@@ -128,7 +129,8 @@ def _add(found: list[Span], text: str, first: _Line, last: _Line, *, heading: bo
 def _goes_on(text: str, line: _Line, following: _Line, full: int) -> bool:
     """Whether a line ends where it does only because it was full."""
     (start, end, _), (below, last, _) = line, following
-    margin, own = _margin(text[start:end]), _margin(text[below:last])
+    # the blanks and marks of quotes before a line's text
+    margin, own = (line[: len(line) - len(line.lstrip(" \t>"))] for line in (text[start:end], text[below:last]))
     begins = below + len(own)
     word = text.find(" ", begins, last)
     if end - start + 1 + (last if word < 0 else word) - begins <= full or text.endswith("  ", start, end):
@@ -138,11 +140,6 @@ def _goes_on(text: str, line: _Line, following: _Line, full: int) -> bool:
     ):
         return False
     return not _APART.match(text, begins, last)
-
-
-def _margin(line: str) -> str:
-    """The blanks and marks of quotes before a line's text."""
-    return line[: len(line) - len(line.lstrip(" \t>"))]
 
 
 CUT = "…"  #: marks what is left out of a sentence, a fence or a table
@@ -155,48 +152,31 @@ _CELL = 60  #: characters that a cell may take beside or above the one with the 
 
 
 def rendered(text: str, shown: Sequence[Span]) -> str:
-    """Some spans as they are shown: with what their fences and tables need around them, without blanks at the ends of
-    lines."""
-    lines: list[str] = []
-    container, end = None, shown[0].start
-    for span in shown:
-        piece, between = text[span.start : span.end], text[end : span.start]
-        if span.container is not container:
-            lines += [*_left(container, end), *_entered(span), piece]
-            container = span.container
-        elif lines and "\n" not in between:
+    """Spans that follow each other as they are shown: with what their fences and tables need around them, and without
+    blanks at the ends of lines."""
+    first, last = shown[0], shown[-1]
+    lines = [text[first.start : first.end]]
+    for before, span in pairwise(shown):
+        piece, between = text[span.start : span.end], text[before.end : span.start]
+        if span.container is before.container and "\n" not in between:
             lines[-1] += between + piece
         else:
-            lines += ["", piece] if container is None and "\n\n" in between else [piece]
-        end = span.end
-    lines += _left(container, end)
+            apart = span.container is before.container is None and "\n\n" in between
+            lines += ["", piece] if apart else [piece]
+    if (container := first.container) is not None and container.opening:
+        opening = container.opening
+        if first.start < container.opening_end:  # of the opening only what goes before it
+            opening = opening[: max(0, first.start - container.start)].rstrip("\n")
+        skipped = [_mark(container)] if first.start > container.opening_end + 1 else []
+        lines = [*opening.splitlines(), *skipped, *lines]
+    if (container := last.container) is not None:
+        end = last.end
+        if container.kind == "table" and end < container.opening_end:  # a header is one by the rule below it
+            lines += container.opening[end - container.start :].strip("\n").splitlines()
+            end = container.opening_end
+        lines += [_mark(container)] if end < container.closing_start - 1 else []
+        lines += [container.closing] if container.closing and end <= container.closing_start else []
     return "\n".join([line.rstrip() for line in lines]).strip("\n")
-
-
-def _entered(piece: Span) -> list[str]:
-    """What goes before a fence's or table's first shown unit."""
-    container = piece.container
-    if container is None or not container.opening:
-        return []
-    if piece.start < container.opening_end:  # of the opening only what goes before it
-        return container.opening[: max(0, piece.start - container.start)].rstrip("\n").splitlines()
-    skipped = piece.start > container.opening_end + 1
-    return [*container.opening.splitlines(), *([_mark(container)] if skipped else [])]
-
-
-def _left(container: Frame | None, end: int) -> list[str]:
-    """What goes after a fence's or table's last shown unit."""
-    if container is None:
-        return []
-    parts = []
-    if container.kind == "table" and end < container.opening_end:  # a header is one by the rule below it
-        parts += container.opening[end - container.start :].strip("\n").splitlines()
-        end = container.opening_end
-    if end < container.closing_start - 1:
-        parts.append(_mark(container))
-    if container.closing and end <= container.closing_start:
-        parts.append(container.closing)
-    return parts
 
 
 def _mark(container: Frame) -> str:

@@ -47,7 +47,8 @@ class IndexedWords:
         self.analyzer = analyzer
         self.lexical = lexical
         self._beginning = lru_cache(64)(lambda prefix, generation: lexical.terms(prefix, COMPARED))
-        self._terms = lru_cache(1)(lambda generation: self._read_terms())
+        #: indexed words, most frequent first, each between line breaks
+        self._terms = lru_cache(1)(lambda generation: "\n".join(("", *lexical.terms("", _TERMS), "")))
 
     def stems(self, word: str, languages: Sequence[str]) -> set[str]:
         """What a word is indexed as in any of these languages."""
@@ -109,6 +110,8 @@ class IndexedWords:
         for match in re.finditer(re.escape(part), words):
             term = words[words.rindex("\n", 0, match.start()) + 1 : words.index("\n", match.end())]
             before, _, behind = term.partition(part)
+            if len(term) <= _SHORTEST or not term.isalpha():
+                continue
             if not before:
                 is_compound = len(behind) >= _REST and (not stemmed or len(part) >= _LONG)
             elif behind or len(part) >= _LONG:
@@ -117,11 +120,6 @@ class IndexedWords:
                 is_compound = len(before) > _REST
             if is_compound:
                 yield term
-
-    def _read_terms(self) -> str:
-        """Indexed words, most frequent first, each between line breaks."""
-        words = (word for word in self.lexical.terms("", _TERMS) if len(word) > _SHORTEST and word.isalpha())
-        return "\n".join(("", *words, ""))
 
 
 def _spelt(word: str) -> list[str]:

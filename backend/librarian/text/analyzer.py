@@ -8,10 +8,12 @@ piece is determined by `tokens` (compounds, identifiers), `scripts` (normal form
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from importlib.resources import files
 from itertools import chain
 from typing import TypeVar
 
@@ -20,17 +22,16 @@ import Stemmer
 from ..models import AnalyzedQuery, TokenSpan
 from . import dictionaries, query_parser
 from . import language as detection
+from .dictionaries import LANGUAGES, stop_words
 from .scripts import (
     ASCII_ALIKE,
     bigrams,
     fold_accents,
-    has_invisible,
     has_spaceless,
     split_scripts,
     without_attached,
     without_invisible,
 )
-from .stop_words import LANGUAGES, stop_words
 from .tokens import ASCII_COMPOUND, COMPOUND, Part, dissect, has_inner_capital, is_version, signs
 
 _FORMAT = 10  #: raised when the rules change so that the same text gives other tokens
@@ -41,6 +42,7 @@ _SEPARATORS = ("/", ".", "::")
 _ENDING = 3  #: letters by which forms of a word differ at most: `excellent` is none of `excel`, whose stem it has
 _LONG_PATH = 6  #: pieces of a path beyond which only its ends make names
 _LONGEST_REMEMBERED = 128  #: characters, enough for most addresses; longer pieces rarely come twice
+_LANGUAGES = 100  #: that are remembered
 REMEMBERED = 40_000  #: pieces per language: enough for questions and what is shown of their answers, about 20 MB
 
 #: Snowball algorithms by ISO 639-1 code. Other languages are indexed unstemmed.
@@ -53,6 +55,7 @@ STEMMERS = {
     "ne": "nepali", "ta": "tamil",
 }  # fmt: skip
 
+K = TypeVar("K", str, tuple[str, bool])
 V = TypeVar("V")
 
 #: Language → stems of its common words, with these words' lengths; made when first asked for, which takes long.
@@ -64,28 +67,23 @@ _Found = tuple[str, int, int, bool]
 _Entry = tuple[str, tuple[str, ...]]
 
 
-class _Memory(dict[str, V]):
-    """Piece or word → what `work` says of it, computed on first use.
+class _Memory(dict[K, V]):
+    """Piece, word or language → what `work` says of it, computed on first use; at most so many, then all are forgotten.
 
-    Once half of `most` are here they become the older half, and those before them are forgotten; what is asked for
-    again comes back from there. A hit costs no more than a plain dictionary look-up, unlike `lru_cache`.
+    A hit costs no more than a plain dictionary look-up, unlike `lru_cache`.
     """
 
-    def __init__(self, work: Callable[[str], V], most: int) -> None:
+    def __init__(self, work: Callable[[K], V], most: int) -> None:
         super().__init__()
-        self._work = work
-        self._half = max(1, most // 2)
-        self._older: dict[str, V] = {}
+        self._work: Callable[[K], V] = work
+        self._most = max(1, most)
 
-    def __missing__(self, piece: str) -> V:
-        value = self._older.pop(piece, None)
-        if value is None:
-            value = self._work(piece)
-        if len(piece) <= _LONGEST_REMEMBERED:
-            if len(self) >= self._half:
-                self._older = self.copy()
+    def __missing__(self, key: K) -> V:
+        value = self._work(key)
+        if len(key) <= _LONGEST_REMEMBERED:
+            if len(self) >= self._most:
                 self.clear()
-            self[piece] = value
+            self[key] = value
         return value
 
 
@@ -103,17 +101,16 @@ class StandardAnalyzer:
     (['configur', 'configuraca'], ['configuraca'])
     """
 
-    def __init__(self, min_length: int = 2, *, remembered: int = REMEMBERED) -> None:
+    def __init__(self, min_length: int = 2) -> None:
         self.min_length = min_length
-        self._remembered = remembered
-        self._entries: dict[str, _Memory[_Entry]] = {}
-        self._placed: dict[tuple[str, bool], _Memory[list[_Found]]] = {}
-        self._words: dict[tuple[str, bool], _Memory[str]] = {}
-        self._stemmers: dict[str, Stemmer.Stemmer | None] = {}
+        self._entries = _Memory(self._entries_of, _LANGUAGES)
+        self._placed = _Memory(self._placed_of, _LANGUAGES)
+        self._words = _Memory(self._words_of, _LANGUAGES)
+        self._stemmers = _Memory(_stemmer_of, _LANGUAGES)
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Callable[..., StandardAnalyzer], tuple[()]]:
-        return partial(StandardAnalyzer, self.min_length, remembered=self._remembered), ()
+        return partial(StandardAnalyzer, self.min_length), ()
 
     @property
     def fingerprint(self) -> str:
@@ -126,9 +123,9 @@ class StandardAnalyzer:
         """Tokens as indexed, in order of appearance; a compound's whole comes before its parts."""
         return self.entry(text, language)[0].split()
 
-    def by_piece(self, language: str = "") -> Mapping[str, Sequence[_Found]]:
+    def by_piece(self, language: str = "", *, keep_stop_words: bool = False) -> Mapping[str, Sequence[_Found]]:
         """Piece → its tokens with their places in it, computed on first use. A piece stands between two blanks."""
-        return self._pieces(language or "en", False)
+        return self._placed[language or "en", keep_stop_words]
 
     def spans(self, text: str, language: str = "") -> list[TokenSpan]:
         """The tokens of `tokens`, each with its place in `text`."""
@@ -152,11 +149,7 @@ class StandardAnalyzer:
         >>> StandardAnalyzer().entry("Calling read_parquet() on the pods")
         ('call read_parquet read parquet pod', ['read_parquet'])
         """
-        language = language or "en"
-        entries = self._entries.get(language) or self._entries.setdefault(
-            language, _Memory(partial(self._entry_of, language=language), self._remembered)
-        )
-        found = list(map(entries.__getitem__, text.split()))
+        found = list(map(self._entries[language or "en"].__getitem__, text.split()))
         names = chain.from_iterable([names for _, names in found if names])
         return " ".join([tokens for tokens, _ in found if tokens]), list(dict.fromkeys(names))
 
@@ -199,7 +192,10 @@ class StandardAnalyzer:
         asked = tuple(dict.fromkeys(language or "en" for language in languages[: dictionaries.READ])) or ("en",)
         if dictionaries.dictionary(asked[0]) is None:
             return {}
-        letters = dictionaries.letters_of(word, dictionaries.dictionaries(languages))
+        own, letters = set(fold_accents(word)), dictionaries.LETTERS  # the alphabet that the word is written in
+        if not own <= set(letters):
+            known = (found.letters for found in dictionaries.dictionaries(languages) if own <= set(found.letters))
+            letters = next(known, "".join(sorted(own)))
         empty = stop_words(asked[0])
         return {
             spelling: () if spelling in empty else tuple({self.stem(spelling, language) for language in asked})
@@ -213,12 +209,8 @@ class StandardAnalyzer:
         elif not word.isascii():
             word = without_attached(word, language)
         with self._lock:  # Snowball's objects hold a buffer that threads may not share
-            stemmer = self._stemmer(language)
+            stemmer = self._stemmers[language]
             return fold_accents(stemmer.stemWord(word) if stemmer else word) or word
-
-    def dissect(self, piece: str, language: str, *, keep_stop_words: bool = False) -> list[_Found]:
-        """The tokens of one piece with their places in it. Not for changing: pieces are remembered with theirs."""
-        return self._pieces(language, keep_stop_words)[piece]
 
     def _common(self, language: str) -> Mapping[str, Collection[int]]:
         """Stems of the common words of a language, with these words' lengths; none where it has no dictionary."""
@@ -226,24 +218,36 @@ class StandardAnalyzer:
         if known is None:
             found = dictionaries.dictionary(language)
             words = found.frequent.split() if found is not None else []
-            words += dictionaries.computing_words() if language == "en" else ()
+            if language == "en":  # words of computing that its dictionaries lack: `namespace`, `webhook`
+                data = files(__package__).joinpath("computing_words.json").read_text("utf-8")
+                words += json.loads(data)["words"].split()
             lengths: dict[str, set[int]] = {}
             for word in words:
                 lengths.setdefault(self.stem(word, language), set()).add(len(word))
             known = _COMMON_STEMS.setdefault(language, lengths)
         return known
 
-    def _pieces(self, language: str, keep_stop_words: bool) -> _Memory[list[_Found]]:
-        key = (language, keep_stop_words)
-        work = partial(self._dissected, language=language, keep_stop_words=keep_stop_words)
-        return self._placed.get(key) or self._placed.setdefault(key, _Memory(work, self._remembered // 2))
+    def _placed_of(self, key: tuple[str, bool]) -> _Memory[str, list[_Found]]:
+        return _Memory(partial(self._dissected, words=self._words[key]), REMEMBERED // 2)
 
-    def _entry_of(self, piece: str, language: str) -> _Entry:
-        found = self._dissected(piece, language)
-        return " ".join([item[0] for item in found]), _with_shorter([item[0] for item in found if item[3]])
+    def _entries_of(self, language: str) -> _Memory[str, _Entry]:
+        def entry(piece: str) -> _Entry:
+            found = self._dissected(piece, self._words[language, False])
+            return " ".join([item[0] for item in found]), _with_shorter([item[0] for item in found if item[3]])
 
-    def _dissected(self, piece: str, language: str, keep_stop_words: bool = False) -> list[_Found]:
-        words = self._words.get((language, keep_stop_words)) or self._words_of(language, keep_stop_words)
+        return _Memory(entry, REMEMBERED)
+
+    def _words_of(self, key: tuple[str, bool]) -> _Memory[str, str]:
+        """Plain word → its token, empty for one that isn't indexed."""
+        language, keep_stop_words = key
+        stops = frozenset[str]() if keep_stop_words else stop_words(language)
+
+        def token(word: str) -> str:
+            return "" if word in stops or len(word) < self.min_length else self.stem(word, language)
+
+        return _Memory(token, REMEMBERED)
+
+    def _dissected(self, piece: str, words: _Memory[str, str]) -> list[_Found]:
         plain = _PLAIN.fullmatch(piece)
         if plain and not has_inner_capital(plain.group(1)):
             token = words[plain.group(1).lower()]
@@ -253,9 +257,9 @@ class StandardAnalyzer:
             for match in ASCII_COMPOUND.finditer(piece):
                 _add(out, dissect(match.group(), match.start()), words)
             return out or [(*sign, True) for sign in signs(piece)]
-        if has_invisible(piece):  # only visible characters count
-            seen, places = without_invisible(piece)
-            found = self._dissected(seen, language, keep_stop_words)
+        seen, places = without_invisible(piece)
+        if seen != piece:  # only visible characters count
+            found = self._dissected(seen, words)
             return [(token, places[first], places[end - 1] + 1, name) for token, first, end, name in found]
         piece = piece.translate(ASCII_ALIKE)
         out = [(*sign, True) for sign in signs(piece)]
@@ -280,23 +284,13 @@ class StandardAnalyzer:
                             _add(out, dissect(raw, place), words)
         return out
 
-    def _stemmer(self, language: str) -> Stemmer.Stemmer | None:
-        if language not in self._stemmers:
-            name = STEMMERS.get(language)
-            self._stemmers[language] = Stemmer.Stemmer(name, 0) if name in Stemmer.algorithms() else None
-        return self._stemmers[language]
 
-    def _words_of(self, language: str, keep_stop_words: bool) -> _Memory[str]:
-        """Plain word → its token, empty for one that isn't indexed."""
-        stops = frozenset[str]() if keep_stop_words else stop_words(language)
-
-        def token(word: str) -> str:
-            return "" if word in stops or len(word) < self.min_length else self.stem(word, language)
-
-        return self._words.setdefault((language, keep_stop_words), _Memory(token, self._remembered))
+def _stemmer_of(language: str) -> Stemmer.Stemmer | None:
+    name = STEMMERS.get(language)
+    return Stemmer.Stemmer(name, 0) if name in Stemmer.algorithms() else None
 
 
-def _add(out: list[_Found], parts: Iterable[Part], words: _Memory[str]) -> None:
+def _add(out: list[_Found], parts: Iterable[Part], words: _Memory[str, str]) -> None:
     """Add the tokens of a compound's parts."""
     for text, start, end, is_plain, identifier in parts:
         if not is_plain:

@@ -23,16 +23,16 @@ def spelt(text: str) -> str:
     >>> spelt("Gr&ouml;&#223;e &amp; `&ouml;`, docu&shy;ment, a/<wbr>b")
     'Größe &amp; `&ouml;`, document, a/b'
     """
-    return _SPELT.sub(_letter, text)
 
+    def letter_of(match: re.Match[str]) -> str:
+        if match[0].startswith("<"):
+            return ""
+        letter = html.unescape(match[0])
+        if letter == SOFT_HYPHEN and text.startswith("\n", match.end()):
+            return letter  # tells that the word goes on in the next line
+        return _UNSEEN.sub("", letter) if is_of_word(letter) else match[0]
 
-def _letter(match: re.Match[str]) -> str:
-    if match.group().startswith("<"):
-        return ""
-    letter = html.unescape(match.group())
-    if letter == SOFT_HYPHEN and match.string.startswith("\n", match.end()):
-        return letter  # tells that the word goes on in the next line
-    return _UNSEEN.sub("", letter) if is_of_word(letter) else match.group()
+    return _SPELT.sub(letter_of, text)
 
 
 def is_of_word(text: str) -> bool:
@@ -125,16 +125,13 @@ T = TypeVar("T")
 
 def without(unstorable: re.Pattern[str], value: T) -> T:
     """The same dataclass, sequence, mapping or text with each such character replaced by U+FFFD: offsets stay."""
-    return cast(T, _replaced(unstorable, value))
-
-
-def _replaced(unstorable: re.Pattern[str], value: object) -> object:
+    found: object = value
     if isinstance(value, str):
-        return unstorable.sub("\ufffd", value)
-    if isinstance(value, tuple | list):
-        return type(value)(_replaced(unstorable, item) for item in value)
-    if isinstance(value, dict):
-        return {_replaced(unstorable, name): _replaced(unstorable, item) for name, item in value.items()}
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{f.name: _replaced(unstorable, getattr(value, f.name)) for f in fields(value)})
-    return value
+        found = unstorable.sub("\ufffd", value)
+    elif isinstance(value, tuple | list):
+        found = type(value)(without(unstorable, item) for item in value)
+    elif isinstance(value, dict):
+        found = {without(unstorable, name): without(unstorable, item) for name, item in value.items()}
+    elif is_dataclass(value) and not isinstance(value, type):
+        found = replace(value, **{f.name: without(unstorable, getattr(value, f.name)) for f in fields(value)})
+    return cast(T, found)

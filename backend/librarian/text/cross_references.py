@@ -33,6 +33,7 @@ _LONGEST = 500  #: characters of a target; data in a link is longer
 _AROUND = "`'\"“”‘’«»<>()[] \t\n"
 _BEHIND = re.compile(r"(?:#.*|:L?\d+(?:[-–]L?\d+)?|[?!,;:]+)$")
 _EXTENSION = re.compile(r"\.[^./\s]{1,10}$")
+_TITLE_WORD = re.compile(r"[\w+#]+")
 
 
 def own_names(file_path: str, title: str = "") -> frozenset[str]:
@@ -42,7 +43,8 @@ def own_names(file_path: str, title: str = "") -> frozenset[str]:
     ends = {"/".join(parts[start:]) for start in range(len(parts))}
     ends |= {_EXTENSION.sub("", end) for end in ends} | {_ENDINGS.sub("", end) for end in ends}
     names = {f"=path:{path}", *(f"=file:{end}" for end in ends)}
-    return frozenset(names | {f"=title:{words}"} if (words := _title_words(title)) else names)
+    words = " ".join(_TITLE_WORD.findall(caseless(title)))
+    return frozenset({*names, f"=title:{words}"} if words else names)
 
 
 def names_asked(question: str) -> tuple[frozenset[str], frozenset[str]]:
@@ -59,19 +61,16 @@ def names_asked(question: str) -> tuple[frozenset[str], frozenset[str]]:
     parts = path.split("/")
     places = {"/".join(parts[start:]) for start in range(len(parts))}
     names = {f"=file:{path}", *(f"=path:{place}" for place in places)} if path else set[str]()
-    return frozenset({f"=title:{words}"} if (words := _title_words(asked)) else ()), frozenset(names)
-
-
-def _title_words(title: str) -> str:
-    return " ".join(re.findall(r"[\w+#]+", caseless(title)))
+    words = " ".join(_TITLE_WORD.findall(asked))
+    return frozenset({f"=title:{words}"} if words else ()), frozenset(names)
 
 
 def names_of(document: Document) -> frozenset[str]:
     """What links may call a document: those of equal product and component may use shorter names."""
     stem = stem_of(document.file_path)
-    names = {_whole(stem), *_ends(document, stem)}
+    names = {f"/{stem}", *_ends(document, stem)}
     for label in document.labels:
-        names.update(_label(document, label))
+        names.update(_scoped(document, _label(label)))
     for key in _PUBLISHED:
         address = document.front_matter.get(key)
         if isinstance(address, str) and address.startswith("/"):
@@ -97,15 +96,15 @@ def targets_of(document: Document, target: str) -> frozenset[str]:
         return frozenset()
     stem = stem_of(path)
     if path.startswith("/"):
-        return frozenset((_whole(stem), *_tails(document, stem)))
+        return frozenset((f"/{stem}", *_ends(document, stem, fewest=2)))
     sibling = posixpath.join(posixpath.dirname(document.file_path), path)  # as files lie
     below = posixpath.join(stem_of(document.file_path), path)  # as a site's addresses end with a slash
-    names = {_whole(stem_of(posixpath.normpath(place))) for place in (sibling, below)}
+    names = {f"/{stem_of(posixpath.normpath(place))}" for place in (sibling, below)}
     if "/" not in path:
-        names.update(_label(document, path))
+        names.update(_scoped(document, _label(path)))
         names.update(_scoped(document, stem))
     elif path.endswith(".adoc") and not path.startswith("."):
-        names.update(_tails(document, stem))
+        names.update(_ends(document, stem, fewest=2))
     return frozenset(names)
 
 
@@ -160,30 +159,19 @@ def _split(target: str) -> SplitResult | None:
         return None
 
 
-def _whole(stem: str) -> str:
-    return f"/{stem}"
-
-
 def _address(parts: SplitResult) -> str:
     return f"//{parts.netloc.lower().removeprefix('www.')}/{stem_of(unquote(parts.path))}"
 
 
-def _ends(document: Document, stem: str) -> Iterator[str]:
-    """The path's ends, the last part alone among them."""
+def _ends(document: Document, stem: str, fewest: int = 1) -> Iterator[str]:
+    """The path's ends of so many parts and more; the last part of a longer path alone means too much in a link."""
     parts = stem.split("/")
-    for start in range(len(parts)):
+    for start in range(max(1, len(parts) + 1 - fewest)):
         yield from _scoped(document, "/".join(parts[start:]))
 
 
-def _tails(document: Document, stem: str) -> Iterator[str]:
-    """The path's ends of two parts and more; the last part of a longer one means too much."""
-    parts = stem.split("/")
-    for start in range(max(1, len(parts) - 1)):
-        yield from _scoped(document, "/".join(parts[start:]))
-
-
-def _label(document: Document, label: str) -> Iterator[str]:
-    yield from _scoped(document, ":" + " ".join(label.lower().split()))
+def _label(name: str) -> str:
+    return ":" + " ".join(name.lower().split())
 
 
 def _scoped(document: Document, name: str) -> Iterator[str]:
@@ -216,8 +204,4 @@ def paths_alone(text: str) -> str:
     >>> paths_alone("Run it: (Included file not found: a.sh)").split()
     ['Run', 'it:', 'a.sh']
     """
-    return MESSAGE.sub(_path, text) if "(Included " in text else text
-
-
-def _path(match: re.Match[str]) -> str:
-    return match.group().partition(": ")[2].rstrip(")").rjust(len(match.group()))
+    return MESSAGE.sub(lambda match: match[0].partition(": ")[2].rstrip(")").rjust(len(match[0])), text)

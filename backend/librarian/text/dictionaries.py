@@ -1,7 +1,10 @@
-"""What a word may have been meant as: the spellings one edit away, and dictionaries that tell a rare word from a typo.
+"""Lists of words: those too common to tell one passage from another, and dictionaries that tell a rare word from a
+typo, with the spellings one edit away from it.
 
-Dictionaries are pyspellchecker's, for a dozen languages. Of each only the words' hashes stay in memory (8 bytes a word;
-two of 300,000 words share one with a chance of one in 400 million), and its frequent words as one string.
+Stop words are articles, pronouns, prepositions, conjunctions, auxiliary verbs, question words and the remains of
+contractions that a split at the apostrophe leaves ("don", "qu"), or that are typed without one ("dont"). Dictionaries
+are pyspellchecker's, for a dozen languages; of their words only the hashes stay in memory (8 bytes a word; two of
+300,000 words share one with a chance of one in 400 million), and the frequent ones as one string.
 """
 
 from __future__ import annotations
@@ -15,12 +18,29 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from .scripts import fold_accents
+from .scripts import fold_accents, normal
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 #: How often pyspellchecker's texts (for English 1.6 billion words) have a word that counts as frequent.
 FREQUENT = 2000
+_STOP_WORDS: dict[str, str] = json.loads(files(__package__).joinpath("stop_words.json").read_text("utf-8"))
+#: Languages (ISO 639-1) that have stop words, in the order that breaks ties when a text fits two.
+LANGUAGES: tuple[str, ...] = tuple(_STOP_WORDS)
+
 READ = 2  #: languages of a library whose dictionaries are asked, the most frequent first; English always is
+
+
+@cache
+def raw_stop_words(language: str) -> frozenset[str]:
+    """The list as written, lower case, with accents; empty for a language without one."""
+    return frozenset(_STOP_WORDS.get(language, "").split())
+
+
+@cache
+def stop_words(language: str) -> frozenset[str]:
+    """Stop words as the index writes words, with and without their accents: a hurried "fur" counts as "für"."""
+    words = {normal(word) for word in raw_stop_words(language)}
+    return frozenset(words | {fold_accents(word) for word in words})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +55,8 @@ class Dictionary:
     def of(cls, words: Iterable[str], letters: Iterable[str], frequent: Iterable[str] = ()) -> Dictionary:
         return cls(
             array("q", sorted(map(hash, words))),
-            "".join(sorted(letter for letter in letters if letter.isalpha() and _is_base(letter))),
+            # stems have their accents folded: a spelling with one is indexed as that without
+            "".join(sorted(letter for letter in letters if letter.isalpha() and fold_accents(letter) == letter)),
             " ".join(frequent),
         )
 
@@ -79,25 +100,10 @@ def dictionary(language: str) -> Dictionary | None:
     return Dictionary.of(words.keys(), words.letters, frequent)
 
 
-@cache
-def computing_words() -> tuple[str, ...]:
-    """Words of computing that dictionaries of English lack: `namespace`, `webhook`."""
-    data = json.loads(files(__package__).joinpath("computing_words.json").read_text("utf-8"))
-    return tuple(data["words"].split())
-
-
 def dictionaries(languages: Sequence[str]) -> list[Dictionary]:
     """Those that tell the words of a library in these languages."""
     asked = dict.fromkeys((*(language or "en" for language in languages[:READ]), "en"))
     return [found for language in asked if (found := dictionary(language)) is not None]
-
-
-def letters_of(word: str, among: Iterable[Dictionary]) -> str:
-    """The alphabet that a word is written in, as far as these know it."""
-    own = set(fold_accents(word))
-    if own <= set(LETTERS):
-        return LETTERS
-    return next((found.letters for found in among if own <= set(found.letters)), "".join(sorted(own)))
 
 
 def edits(word: str, letters: str = LETTERS) -> set[str]:
@@ -112,8 +118,3 @@ def edits(word: str, letters: str = LETTERS) -> set[str]:
     found |= {front + letter + back[1:] for front, back in cuts if back for letter in letters}
     found |= {front + letter + back for front, back in cuts for letter in letters}
     return found - {word, ""}
-
-
-def _is_base(letter: str) -> bool:
-    """Stems have their accents folded: a spelling with one is indexed as that without."""
-    return fold_accents(letter) == letter

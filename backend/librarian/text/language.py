@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 
-from .stop_words import LANGUAGES, raw_stop_words
+from .dictionaries import LANGUAGES, raw_stop_words
 
 _SAMPLE = 6_000  #: characters looked at
 _WORD = re.compile(r"[^\W\d_]+")

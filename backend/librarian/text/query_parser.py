@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from ..models import AnalyzedQuery
 from . import language as detection
+from .dictionaries import stop_words
 from .scripts import ASCII_ALIKE, has_spaceless, normal, without_invisible
-from .stop_words import stop_words
 from .tokens import COMPOUND, is_named
 
 if TYPE_CHECKING:
@@ -107,9 +107,10 @@ def _terms(
     """
     out: list[str] = []
     for piece in text.split():
-        indexed = {(start, end) for _, start, end, _ in words.dissect(piece, own, keep_stop_words=keep_stop_words)}
+        placed = words.by_piece(own, keep_stop_words=keep_stop_words)[piece]
+        indexed = {(start, end) for _, start, end, _ in placed}
         for language in languages:
-            found = words.dissect(piece, language, keep_stop_words=True)
+            found = words.by_piece(language, keep_stop_words=True)[piece]
             if not bare:
                 first = {item[1:3]: item[0] for item in reversed(found)}
                 found = [item for item in found if piece.isascii() or first[item[1:3]] == item[0]]
@@ -136,11 +137,9 @@ def _excluded(words: StandardAnalyzer, text: str, languages: Sequence[str]) -> l
     """An excluded compound is excluded as a whole: `-kube-proxy` doesn't exclude every proxy."""
     out: list[str] = []
     for language in languages:
-        found = words.dissect(text, language, keep_stop_words=True)
-        if found:
-            _, first_start, first_end, _ = found[0]
-            whole = all(first_start <= start and end <= first_end for _, start, end, _ in found)
-            out.extend(token for token, _, _, _ in (found[:1] if whole else found))
+        found = words.by_piece(language, keep_stop_words=True)[text]
+        whole = all(found[0][1] <= start and end <= found[0][2] for _, start, end, _ in found)
+        out.extend(token for token, _, _, _ in (found[:1] if whole else found))
     return out
 
 
@@ -160,7 +159,7 @@ def _identifiers(words: StandardAnalyzer, text: str, own: str) -> list[str]:
     out: list[str] = []
     for piece in without_invisible(text)[0].split():
         reached = 0
-        for token, start, end, identifier in words.dissect(piece, "en", keep_stop_words=True):
+        for token, start, end, identifier in words.by_piece("en", keep_stop_words=True)[piece]:
             if not identifier or _is_inverted(token, own):
                 continue
             if (start >= reached or not out) and is_named(piece, start, end):

@@ -45,7 +45,6 @@ _SPACELESS_RUN = re.compile(f"[{SPACELESS}{MARKS}{_VOICING}]*[{SPACELESS}][{SPAC
 _UNIT = re.compile(
     f"[\\u1100-\\u115f\\ua960-\\ua97f][\\u1160-\\u11a7]*[\\u11a8-\\u11ff]*[{MARKS}]*|.[{MARKS}{_VOICING}]*", re.DOTALL
 )
-_INVISIBLES = re.compile(f"[{_INVISIBLE}]")
 _HAS_SPACELESS = re.compile(f"[{SPACELESS}]")
 #: Also Arabic stretching and short vowels, Hebrew points and accents, and the dot below Hindi letters, which many leave
 #: out.
@@ -111,13 +110,9 @@ def fold_accents(word: str) -> str:
     return unicodedata.normalize("NFC", "".join(out)).translate(_STROKES)
 
 
-def has_invisible(text: str) -> bool:
-    """True where some character is seen by nobody though it may stand inside a word, such as a soft hyphen."""
-    return _INVISIBLES.search(text) is not None
-
-
 def without_invisible(text: str) -> tuple[str, list[int]]:
-    """The text without such characters, and of each that stays where it stood.
+    """The text without characters that nobody sees though they may stand inside a word, such as a soft hyphen, and of
+    each that stays where it stood.
 
     >>> without_invisible("get\\u00adUser")
     ('getUser', [0, 1, 2, 4, 5, 6, 7])

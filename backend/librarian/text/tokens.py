@@ -11,8 +11,8 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
 
+from .dictionaries import stop_words
 from .scripts import MARKS, fold_accents, normal
-from .stop_words import stop_words
 
 _ANY_MARK = re.compile(f"[{MARKS}]")
 

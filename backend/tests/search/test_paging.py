@@ -47,8 +47,8 @@ def one_by_one(held: Held, limit: int, per_group: int) -> tuple[list[PageEntry],
     """The rule as it is told: each text once, by its newest passage of equal points, a group as often as it may."""
     shown: list[tuple[int, tuple[int, ...]]] = []
     for place, passage in enumerate(held.passages):
-        same = [at for at, other in enumerate(held.passages) if other.text == passage.text and other.doc]
-        if not passage.doc or same[0] != place:
+        same = [at for at, other in enumerate(held.passages) if other.text == passage.text]
+        if same[0] != place:
             continue
         equal = [at for at in same if held.passages[at].points == passage.points]
         newest = max(held.dates[held.passages[at].doc] for at in equal)
@@ -77,7 +77,8 @@ def test_a_page_may_show_each_text_once_and_of_a_document_or_thread_so_many(
     held: Held, limit: int, per_group: int
 ) -> None:
     numbers, points = list(range(1, len(held.passages) + 1)), [passage.points for passage in held.passages]
-    ranked = cast(Any, SimpleNamespace(chunk_ids=numbers, sums=points))
+    docs = [passage.doc for passage in held.passages]
+    ranked = cast(Any, SimpleNamespace(chunk_ids=numbers, doc_ids=docs, sums=points))
     entries, more = deduplicate(ranked, cast(Any, held), limit=limit, per_group=per_group)
     found = [PageEntry(one.place, tuple(one.doc_ids)) for one in entries]
     assert (found, more) == one_by_one(held, limit, per_group)

@@ -167,7 +167,7 @@ def test_a_remembered_piece_gives_what_a_fresh_analyzer_gives(text: str) -> None
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 40), max_size=200), st.integers(1, 12))
-def test_a_memory_keeps_its_bound_and_what_is_asked_for_often(asked: list[int], most: int) -> None:
+def test_a_memory_keeps_its_bound(asked: list[int], most: int) -> None:
     worked: list[str] = []
 
     def work(piece: str) -> str:
@@ -178,10 +178,8 @@ def test_a_memory_keeps_its_bound_and_what_is_asked_for_often(asked: list[int], 
     for number in asked:
         assert memory["often"] == "OFTEN"
         assert memory[f"p{number}"] == f"P{number}"
-        assert len(memory) + len(memory._older) <= max(2, most)
-    if most >= 4:
-        assert worked.count("often") <= 1
-    if len(set(asked)) < most // 2:
+        assert len(memory) <= most
+    if len(set(asked)) < most:
         assert len(worked) == len(set(worked))
 
 
