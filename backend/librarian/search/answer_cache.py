@@ -67,6 +67,7 @@ class ResultCache:
     """Wraps an engine; equal are queries but for their blanks. Case counts: identifiers may differ by it alone."""
 
     kind: Literal["exact", "semantic"] = "exact"
+    _threshold = 0.0
 
     def __init__(
         self,
@@ -83,7 +84,7 @@ class ResultCache:
         self._generation = generation
         self._version = version
         self._complete = complete
-        self._store: LruCache[object, tuple[Vector | None, SearchOutcome]] = LruCache(max_entries, ttl_s, clock)
+        self._store: LruCache[object, tuple[Any, SearchOutcome]] = LruCache(max_entries, ttl_s, clock)
         self._hits = self._misses = 0
 
     def search(self, query: Query, deadline: Deadline) -> SearchOutcome:
@@ -95,7 +96,7 @@ class ResultCache:
         generation = self._generation()
         key = (asked[0], generation, self._version())
         found = self._store.get(key)
-        if found is not None and self._is_near(asked[1], found[0]):
+        if found is not None and (asked[1] is None or float(np.dot(found[0], asked[1])) >= self._threshold):
             self._hits += 1
             return replace(found[1], query=query, cache=self.kind, took_ms=(time.perf_counter() - started) * 1000)
         self._misses += 1
@@ -110,9 +111,6 @@ class ResultCache:
         """What two queries must share, and the vector that they must nearly share; None where nothing is stored."""
         text = " ".join(unicodedata.normalize("NFC", query.text).split())
         return replace(query, text=text), None
-
-    def _is_near(self, vector: Vector | None, stored: Vector | None) -> bool:
-        return True
 
     def stats(self) -> tuple[int, int, int]:
         """(entries, hits, misses)."""
@@ -155,6 +153,3 @@ class SemanticQueryCache(ResultCache):
         except LibrarianError:  # the engine says what is wrong
             return None
         return (embedder.fingerprint, replace(query, text=""), guard(self._analyzer.query(query.text))), vector
-
-    def _is_near(self, vector: Vector | None, stored: Vector | None) -> bool:
-        return vector is not None and stored is not None and float(np.dot(stored, vector)) >= self._threshold

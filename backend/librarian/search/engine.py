@@ -280,7 +280,8 @@ class HybridSearchEngine:
     def not_mentioned(self, query: Query, reader: CatalogReader) -> tuple[str, ...]:
         """Names and rare words of a query that no document holds, as typed."""
         context = self._begin(query, Deadline(), reader)
-        return self._missing(context, MissingWords(context.words, context.analyzed, context.selection)).words
+        words = MissingWords(context.words, context.analyzed, context.selection)
+        return () if len(context.named) else words.find().words
 
     def deduplicated(self, found: Ranked, query: Query, columns: Columns) -> tuple[list[pagination.PageEntry], bool]:
         """What of the candidates may be shown, in order, all pages of the answer; and whether more of them might."""
@@ -328,8 +329,9 @@ class HybridSearchEngine:
                 context.degrade(OUTDATED)
             entries, more = self.deduplicated(found, query, columns)
             words = MissingWords(context.words, context.analyzed, context.selection)
-            missing = self._missing(context, words)
-            provisional = self._calibration.is_provisional(columns.select(NO_FILTERS).count)
+            keyword_failed = context.retrievers["keyword"].status == "failed"
+            missing = Missing() if keyword_failed or len(context.named) else words.find()
+            provisional = columns.select(NO_FILTERS).count >= self._calibration.provisional_from
             # so that no hit is taken for an answer where that is unlikely, nor for a sure one where it is doubtful
             share = self._calibration.yes_from if missing.doubtful or provisional else 1.0
             share = self._calibration.unlikely_below if missing.unlikely else share
@@ -410,16 +412,11 @@ class HybridSearchEngine:
         groups = []
         for hit in hits:
             chunk_id = hit.candidate.chunk_id
-            listed = pagination.listed(hit, [chunks[one] for one in further.get(chunk_id, ()) if one in chunks])
+            others = tuple(chunks[one].chunk for one in further.get(chunk_id, ()) if one in chunks)
             ordinal = ordinals.get(chunk_id)
             nearest = None if ordinal is None else (ordinal * size, (ordinal + 1) * size)
-            groups.append(pagination.Group(hit, listed, nearest))
+            groups.append(pagination.Group(hit, others, nearest))
         return groups
-
-    def _missing(self, context: SearchContext, words: MissingWords) -> Missing:
-        """Names and rare words of a query that no document holds which the filters let through."""
-        known = context.retrievers["keyword"].status == "failed" or len(context.named)
-        return Missing() if known else words.find()
 
     def _about(self, context: SearchContext, words: MissingWords, hits: Sequence[Hit]) -> list[Hit]:
         """The first hits that the query names, or whose title or heading holds all of its words, with a relevance of at
@@ -590,13 +587,32 @@ class HybridSearchEngine:
         found = Candidates.of(keyword, semantic, hyde, union[docs != 0], docs[docs != 0])
         found.outdated = bool(np.isin(union[docs == 0], keyword.ids).any())
         both = "ok" in (semantic.status, hyde.status)
-        if context.vector is not None and semantic.status == "ok" and keyword.ids:
-            self._add_cosines(context, context.vector, found)
+        vector, names = context.vector, required_identifiers(query, self._analyzer)
+        if vector is not None and semantic.status == "ok" and keyword.ids:
+            # the cosines of chunks that only the words found, and that of the query before it was adapted
+            unknown = np.isnan(found.cosine)
+            given = found.chunk_ids[unknown], semantic.ids[:NEAREST], columns
+            try:
+                if isinstance(vector.store, ExactStore):  # in memory: there is nothing to wait for
+                    cosines, found.best_cosine = vector.cosines(*given)
+                else:
+                    cosines, found.best_cosine = self._in_time(context, self._threads.submit(vector.cosines, *given))
+                found.cosine[unknown] = np.clip(cosines, 0.0, 1.0)
+            except Exception as error:
+                log.exception("the second vector look-up failed")
+                context.degrade(f"semantic: {error}")
         if keyword.status == "ok" and len(found.chunk_ids):
-            self._add_words(context, found, both=both)
+            try:
+                if both:  # a retriever alone knows what its own order needs
+                    self._add_words(context, found)
+                if names:
+                    asked = replace(query, terms=(), phrases=(), identifiers=names)
+                    holds = self._lexical.scores(asked, found.chunk_ids) > 0
+                    found.holds_identifier, found.asks_identifier = holds, True
+            except Exception as error:
+                self._keyword_failed(context, error)
         if both:
-            model = context.vector.model if context.vector is not None else None
-            found.unsupported_language = model is not None and not model.knows(query.language or "en")
+            found.unsupported_language = vector is not None and not vector.model.knows(query.language or "en")
             found.survey(query, columns)
         if len(context.named):
             found.holds_identifier = np.isin(found.doc_ids, columns.doc_of(context.named))
@@ -605,39 +621,16 @@ class HybridSearchEngine:
             self._drop_excluded(context, found)
         return found
 
-    def _add_words(self, context: SearchContext, found: Candidates, *, both: bool) -> None:
-        """Add what the keyword index says of the candidates; a retriever alone knows what its own order needs."""
-        query, names = context.analyzed, required_identifiers(context.analyzed, self._analyzer)
-        try:
-            if both:
-                ids, scores = context.body
-                if len(ids):
-                    place = np.minimum(np.searchsorted(ids, found.chunk_ids), len(ids) - 1)
-                    found.body = np.where(ids[place] == found.chunk_ids, scores[place], 0.0)
-                rows = np.isnan(found.bm25)
-                if found.keyword.more and rows.any():  # others may hold the words, too
-                    bm25 = self._lexical.scores(query, found.chunk_ids[rows])
-                    found.bm25[rows] = np.where(bm25 > 0, bm25, np.nan)
-            if names:
-                asked = replace(query, terms=(), phrases=(), identifiers=names)
-                holds = self._lexical.scores(asked, found.chunk_ids) > 0
-                found.holds_identifier, found.asks_identifier = holds, True
-        except Exception as error:
-            self._keyword_failed(context, error)
-
-    def _add_cosines(self, context: SearchContext, vector: VectorQuery, found: Candidates) -> None:
-        """Add the cosines of chunks that only the words found, and that of the query before it was adapted."""
-        unknown = np.isnan(found.cosine)
-        given = found.chunk_ids[unknown], found.semantic.ids[:NEAREST], context.columns
-        try:
-            if isinstance(vector.store, ExactStore):  # in memory: there is nothing to wait for
-                cosines, found.best_cosine = vector.cosines(*given)
-            else:
-                cosines, found.best_cosine = self._in_time(context, self._threads.submit(vector.cosines, *given))
-            found.cosine[unknown] = np.clip(cosines, 0.0, 1.0)
-        except Exception as error:
-            log.exception("the second vector look-up failed")
-            context.degrade(f"semantic: {error}")
+    def _add_words(self, context: SearchContext, found: Candidates) -> None:
+        """Add the scores by words of chunks that only the meaning found, and of all chunks by their text alone."""
+        ids, scores = context.body
+        if len(ids):
+            place = np.minimum(np.searchsorted(ids, found.chunk_ids), len(ids) - 1)
+            found.body = np.where(ids[place] == found.chunk_ids, scores[place], 0.0)
+        rows = np.isnan(found.bm25)
+        if found.keyword.more and rows.any():  # others may hold the words, too
+            bm25 = self._lexical.scores(context.analyzed, found.chunk_ids[rows])
+            found.bm25[rows] = np.where(bm25 > 0, bm25, np.nan)
 
     def _drop_excluded(self, context: SearchContext, found: Candidates) -> None:
         """Drop chunks that hold an excluded word or lack a quoted one (the keyword retriever minds its own).

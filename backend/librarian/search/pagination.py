@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
@@ -172,18 +172,8 @@ class Group(NamedTuple):
     """A document that answers, by its chunks."""
 
     hit: Hit  #: of the best chunk, with a snippet that is about to be replaced
-    further: tuple[Further, ...] = ()  #: its further chunks
+    others: Sequence[Chunk] = ()  #: its further chunks
     nearest: tuple[int, int] | None = None  #: where in the best chunk the part nearest to the query lies
-
-
-def listed(hit: Hit, chunks: Iterable[StoredChunk]) -> tuple[Further, ...]:
-    """Further chunks of a hit's document; the heading of one in the section that is shown needn't be repeated."""
-    own, found = hit.chunk.chunk.heading_path, []
-    for stored in chunks:
-        one = stored.chunk
-        heading = without_hidden(one.heading_path[-1]) if one.heading_path not in (own, ()) else ""
-        found.append(Further(one.line_start, one.line_end, _tokens_in(len(one.text)), heading))
-    return tuple(found)
 
 
 def pack(groups: Sequence[Group], excerpts: Excerpts, reader: CatalogReader, outcome: SearchOutcome) -> list[Hit]:
@@ -207,19 +197,32 @@ def pack(groups: Sequence[Group], excerpts: Excerpts, reader: CatalogReader, out
         if count and needed > aim:
             break
         count += 1
-    groups = groups[:count]
-    left = max(0, aim - sum(heads[:count]) - sum([_size_of(group.further) for group in groups[:WITH_LIST]]))
+    groups, listed = groups[:count], []
+    for group in groups:  # the heading of a chunk in the section that is shown needn't be repeated
+        own = group.hit.chunk.chunk.heading_path
+        listed.append(
+            [
+                Further(
+                    one.line_start,
+                    one.line_end,
+                    _tokens_in(len(one.text)),
+                    without_hidden(one.heading_path[-1]) if one.heading_path not in (own, ()) else "",
+                )
+                for one in group.others
+            ]
+        )
+    left = max(0, aim - sum(heads[:count]) - sum(map(_size_of, listed[:WITH_LIST])))
     packed: list[Hit] = []
     for number, group in enumerate(groups):
         free = left - LEAST * (count - number - 1)
         share = SHARES[number] if number < len(SHARES) else SHARE
-        own = max(LEAST, int(free if count == 1 else free * share))
-        hit = _shown(group, excerpts, reader, min(own, max(LEAST, space - heads[number])))
+        most = max(LEAST, int(free if count == 1 else free * share))
+        hit = _shown(group, excerpts, reader, min(most, max(LEAST, space - heads[number])))
         left -= len(hit.snippet.text)
         packed.append(hit)
-    for number, (hit, group) in enumerate(zip(packed, groups, strict=True)):
+    for number, hit in enumerate(packed):
         first, last = hit.snippet.line_start, hit.snippet.line_end
-        further = [one for one in group.further if one.line_start < first or last < one.line_end]
+        further = [one for one in listed[number] if one.line_start < first or last < one.line_end]
         while number >= WITH_LIST and further and _size_of(further) > left:
             further.pop()
         if further:

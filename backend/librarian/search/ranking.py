@@ -215,13 +215,8 @@ class Curve:
     slope: float
 
     def __call__(self, total: float) -> float:
-        """The relevance of a hit with this sum, strictly rising within what floats can tell apart.
-
-        >>> Curve(middle=0.5, slope=10.0)(0.5)
-        0.5
-        """
-        x = self.slope * (total - self.middle)
-        return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(max(x, -700.0)) / (1 + math.exp(max(x, -700.0)))
+        """The relevance of a hit with this sum, strictly rising within what floats can tell apart."""
+        return 1 / (1 + math.exp(-max(self.slope * (total - self.middle), -700.0)))
 
     def total(self, relevance: float) -> float:
         """The sum that has this relevance."""
@@ -247,27 +242,15 @@ class Calibration:
     curves: Mapping[str, Curve] = field(default_factory=SHIPPED.copy)
     unlikely_below: float = 0.2
     yes_from: float = 0.7
-    #: Chunks from which on a library gets a calibration of its own, for which this one only stands in; 0: never.
-    provisional_from: int = 0
-
-    def is_provisional(self, chunks: int) -> bool:
-        """Whether relevance isn't calibrated yet in a library of this many chunks.
-
-        >>> Calibration().is_provisional(1000), Calibration(provisional_from=200).is_provisional(1000)
-        (False, True)
-        """
-        return 0 < self.provisional_from <= chunks
+    #: Chunks from which on a library gets a calibration of its own, for which this one only stands in.
+    provisional_from: float = math.inf
 
     def relevance(self, scale: str, total: float) -> float:
         """A sum on a mode's own scale as relevance in 0–1; the plain sum where it has no scale."""
         return self.curves[scale](total) if scale else min(1.0, max(0.0, total))
 
     def answerable(self, best: float | None) -> Answerable:
-        """Whether the library answers the question, judged by its best hit's relevance; None where nothing was found.
-
-        >>> Calibration().answerable(None)
-        'unlikely'
-        """
+        """Whether the library answers a question by its best hit's relevance; None where nothing was found."""
         if best is None or best < self.unlikely_below:
             return "unlikely"
         return "yes" if best >= self.yes_from else "unknown"

@@ -61,15 +61,10 @@ _GAP = (
 )
 
 
-def _spelled(name: str) -> str:
-    """A pattern for `name` in any case and width, with gaps."""
-    return _GAP.join(f"[{letter}{chr(ord(letter) + 0xFEE0)}]" for letter in name)
-
-
+#: The marks in any case and width, with gaps.
+_SPELLED = "|".join(_GAP.join(f"[{letter}{chr(ord(letter) + 0xFEE0)}]" for letter in name) for name in FENCES)
 _END = "(?![^\\W\u115f\u1160\u3164\uffa0])"  # no further letter but one that is blank
-_MARK = re.compile(
-    f"[<\uff1c\ufe64](?={_GAP}(?:[/\uff0f]{_GAP})?(?:{'|'.join(map(_spelled, FENCES))}){_END})", re.IGNORECASE
-)
+_MARK = re.compile(f"[<\uff1c\ufe64](?={_GAP}(?:[/\uff0f]{_GAP})?(?:{_SPELLED}){_END})", re.IGNORECASE)
 
 
 def escaped(text: str) -> str:
@@ -100,11 +95,7 @@ def inline(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A name on one line between double quotes, the quotes in it escaped.
-
-    >>> quoted('say "yes"')
-    '"say \\\\"yes\\\\""'
-    """
+    """A name on one line between double quotes, the quotes in it escaped."""
     return json.dumps(inline(text), ensure_ascii=False)
 
 
