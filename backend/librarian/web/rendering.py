@@ -324,16 +324,6 @@ def _wrap(element: Any, tag: str, kind: str) -> Any:
 _UNPARTED = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
 
-def words_of(question: str) -> list[str]:
-    """What may be marked of a question.
-
-    >>> words_of("How do I rotate a token?")
-    ['how', 'rotate', 'token']
-    """
-    parts = re.split(r"[^\w.-]+", question.lower())
-    return [part for part in parts if len(part) > (1 if _UNPARTED.search(part) else 2)]
-
-
 def _pattern(wanted: Sequence[str]) -> re.Pattern[str]:
     """Finds whole words, the longest first."""
     found = sorted({word for word in wanted if len(word.strip()) > 1}, key=len, reverse=True)[:60]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import posixpath
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -46,7 +45,7 @@ def _templates() -> Environment:
     environment = Environment(
         loader=PackageLoader("librarian.web"), autoescape=True, trim_blocks=True, lstrip_blocks=True, auto_reload=False
     )
-    environment.filters |= {"day": day, "number": "{:,}".format, "grade": grade}
+    environment.filters |= {"number": "{:,}".format, "grade": grade}
     environment.filters |= {"snippet": rendering.snippet, "marked": rendering.words}
     environment.tests["weak"] = lambda result: grade(result) == "Weak"
     environment.globals |= {"counted": counted, "labels": LABELS, "arguments": FILTERS, "modes": get_args(Mode)}
@@ -57,14 +56,6 @@ def _templates() -> Environment:
 def page(name: str, **values: Any) -> str:
     """A template filled in."""
     return _templates().get_template(name).render(**values)
-
-
-def day(value: str | None) -> str:
-    """A date in ISO 8601 as `3 Feb 2026`."""
-    try:
-        return f"{dt.date.fromisoformat((value or '')[:10]):%-d %b %Y}"
-    except ValueError:
-        return value or ""
 
 
 def grade(result: Result) -> str:
@@ -184,7 +175,7 @@ _start_pages: WeakKeyDictionary[Librarian, tuple[int, dict[str, Any]]] = WeakKey
 def _panel(library: Librarian, state: State, answer: Answer | None) -> dict[str, Any]:
     """A document or a mail's thread beside the results; its error where it can't be had."""
     its_own = [one for one in answer.results if one.file_path == state["doc"]] if answer else []
-    words = rendering.marked_words(its_own) or rendering.words_of(state["q"])
+    words = rendering.marked_words(its_own)
     try:
         shown = _thread(library, state) if state["thread"] else _document(library, state, words)
     except LibrarianError as error:
