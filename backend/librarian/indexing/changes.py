@@ -135,7 +135,7 @@ class MissingFiles:
             self.errors.note("root", reason)
         elif everything or missing * 2 > held:
             self.errors.note("root", "")
-            if self._since():
+            if self.catalog.meta(_SINCE):
                 self.catalog.set_meta(_SINCE, "")
         return bool(reason)
 
@@ -146,7 +146,7 @@ class MissingFiles:
         return reason
 
     def _retention_over(self) -> bool:
-        now, since = self.clock(), self._since()
+        now, since = self.clock(), self.catalog.meta(_SINCE)
         if not since or float(since) > now:  # the clock was put back
             self.catalog.set_meta(_SINCE, str(now))
             return False
@@ -168,7 +168,3 @@ class MissingFiles:
     def _held(self) -> int:
         with self.catalog.read() as reader:
             return reader.file_count()
-
-    def _since(self) -> str:
-        with self.catalog.read() as reader:
-            return reader.meta(_SINCE)

@@ -11,13 +11,13 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 from typing import Self
 
 from ..models import QUOTED_PATH, Chunk, Document, Email, ReadResult, StoredMail
-from ..storage.base import Catalog, CatalogReader
+from ..storage.base import CatalogReader
 from ..storage.database import LruCache
 
 _APART_S = 90 * 86_400  #: longest silence after which a reply joins a conversation by its subject alone
@@ -160,72 +160,55 @@ def superfluous(mails: Sequence[EmailShingles]) -> set[tuple[int, int]]:
     return found
 
 
-_CACHED_MAILS = 4_000  #: whose shingles are held, about 30 MB
+CACHED_MAILS = 4_000  #: whose shingles are held, about 30 MB
+Known = LruCache[tuple[int, int], EmailShingles]  #: those of stored mails, by document id and number of chunks
 
 
-@dataclass(slots=True)
-class Resolution:
-    """What to store, and what becomes wrong by it: threads of stored mails (doc id → thread), chunks that quote what is
-    indexed now (chunk ids), and files to be read again."""
+class MailBatch:
+    """Threads, copies and quotes of a batch's mails. `removed` and the paths of `put` are what it takes away."""
 
-    put: list[ReadResult]
-    threads: dict[int, str] = field(default_factory=dict)
-    withdrawn: list[int] = field(default_factory=list)
-    outdated: set[str] = field(default_factory=set)
-
-
-class EmailDeduplicator:
-    """Resolves threads, copies and quotes of a batch. Not thread-safe: its caller holds the writer's lock."""
-
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
-        self._known: LruCache[tuple[int, int], EmailShingles] = LruCache(_CACHED_MAILS)
-
-    def resolve(self, put: Sequence[ReadResult], removed: Sequence[str]) -> Resolution:
-        """`removed` and the paths of `put` are what the batch takes away."""
-        resolution = Resolution(list(put))
-        new = {result.document.file_path: result for result in put if result.document.email is not None}
-        with self._catalog.read() as reader:
-            leaving = reader.mails(paths=[*removed, *new])
-            if not new and not leaving:
-                return resolution
-            deleted = {mail.doc_id for mail in leaving}
-            around = self._around(reader, new.values(), leaving)
+    def __init__(self, reader: CatalogReader, known: Known, put: Sequence[ReadResult], removed: Sequence[str]) -> None:
+        self.put = list(put)  #: what to store
+        self.threads: dict[int, str] = {}  #: those of stored mails that change, by document id
+        self.withdrawn: list[int] = []  #: ids of chunks that quote what is indexed now
+        self.outdated: set[str] = set()  #: files to be read again
+        self._reader = reader
+        self._known = known
+        self._new = {result.document.file_path: result for result in put if result.document.email is not None}
+        self._leaving = reader.mails(paths=[*removed, *self._new])
+        self._deleted = {mail.doc_id for mail in self._leaving}
+        if self._new or self._leaving:
+            around = self._around()
             linked = [_linked(path, mail.email, mail.product) for path, mail in around.items()]
-            linked += [_linked(path, _email(result), result.document.product) for path, result in new.items()]
+            linked += [_linked(path, _email(result), result.document.product) for path, result in self._new.items()]
             threads = threads_of(linked)
             for path, mail in around.items():
                 if threads[path] != mail.email.thread_id:
-                    resolution.threads[mail.doc_id] = threads[path]
-            resolution.outdated |= self._left_behind(reader, leaving, new)
-            ready = self._without_copies(reader, new, threads, around, deleted, resolution)
-            ready = self._without_known_quotes(reader, ready, around, threads, resolution)
-        resolution.put = [ready.get(result.document.file_path, result) for result in put]
-        return resolution
+                    self.threads[mail.doc_id] = threads[path]
+            self._outdate_left_behind()
+            ready = self._without_known_quotes(self._without_copies(threads, around), around, threads)
+            self.put = [ready.get(result.document.file_path, result) for result in put]
 
-    def _around(
-        self, reader: CatalogReader, new: Iterable[ReadResult], leaving: Sequence[StoredMail]
-    ) -> dict[str, StoredMail]:
+    def _around(self) -> dict[str, StoredMail]:
         """All stored mails whose thread may depend on what comes and goes, by path."""
-        emails = [_email(result) for result in new] + [mail.email for mail in leaving]
+        emails = [_email(result) for result in self._new.values()] + [mail.email for mail in self._leaving]
         ids = {one for email in emails for one in _ids(email)}
         topics = {email.topic for email in emails if email.topic}
-        threads = {mail.email.thread_id for mail in leaving}
+        threads = {mail.email.thread_id for mail in self._leaving}
         orphans = {email.topic for email in emails if _is_orphan(email)}
-        deleted = {mail.doc_id for mail in leaving}
         asked: list[set[str]] = [set(), set(), set()]
         found: dict[str, StoredMail] = {}
         while asked != (wanted := [set(ids), set(topics), set(threads)]):
             more_ids, more_topics, more_threads = (sorted(now - old) for now, old in zip(wanted, asked, strict=True))
             asked = wanted
-            mails = reader.mails(mentioning=more_ids, threads=more_threads)
+            mails = self._reader.mails(mentioning=more_ids, threads=more_threads)
             mails += [
                 mail
-                for mail in reader.mails(topics=more_topics)
+                for mail in self._reader.mails(topics=more_topics)
                 if _is_orphan(mail.email) or mail.email.topic in orphans
             ]
             for mail in mails:
-                if mail.doc_id not in deleted:
+                if mail.doc_id not in self._deleted:
                     found.setdefault(mail.file_path, mail)
                     ids.update(_ids(mail.email))
                     threads.add(mail.email.thread_id)
@@ -234,41 +217,31 @@ class EmailDeduplicator:
                         orphans.add(mail.email.topic)
         return found
 
-    def _left_behind(
-        self, reader: CatalogReader, leaving: Sequence[StoredMail], new: Mapping[str, ReadResult]
-    ) -> set[str]:
+    def _outdate_left_behind(self) -> None:
         """Copies of mails that go, and mails that quote them: what was left out of those must come in."""
-        staying = {_copy_key(result.document) for result in new.values()}
-        lost = [mail for mail in leaving if mail.chunk_count and _copy_key(mail) not in staying]
-        alike = reader.mails(fingerprints=sorted({mail.email.fingerprint for mail in lost} - {""}))
-        quoting = reader.mails(mentioning=sorted({mail.email.message_id for mail in lost} - {""}))
-        keys, deleted = set(map(_copy_key, lost)), {mail.doc_id for mail in leaving}
+        staying = {_copy_key(result.document) for result in self._new.values()}
+        lost = [mail for mail in self._leaving if mail.chunk_count and _copy_key(mail) not in staying]
+        keys = set(map(_copy_key, lost))
+        alike = self._reader.mails(fingerprints=sorted({mail.email.fingerprint for mail in lost} - {""}))
+        quoting = self._reader.mails(mentioning=sorted({mail.email.message_id for mail in lost} - {""}))
         found = [*(mail for mail in alike if _copy_key(mail) in keys), *quoting]
-        return {mail.file_path for mail in found if mail.doc_id not in deleted} - new.keys()
+        self.outdated = {mail.file_path for mail in found if mail.doc_id not in self._deleted} - self._new.keys()
 
-    def _without_copies(
-        self,
-        reader: CatalogReader,
-        new: Mapping[str, ReadResult],
-        threads: Mapping[str, str],
-        around: dict[str, StoredMail],
-        deleted: set[int],
-        resolution: Resolution,
-    ) -> dict[str, ReadResult]:
+    def _without_copies(self, threads: Mapping[str, str], around: dict[str, StoredMail]) -> dict[str, ReadResult]:
         """The new mails with their threads; of copies in one place, the first keeps its passages, or one with more
         attachments."""
-        prints = sorted({_email(result).fingerprint for result in new.values()} - {""})
+        prints = sorted({_email(result).fingerprint for result in self._new.values()} - {""})
         held: dict[CopyKey, StoredMail | None] = {
             _copy_key(mail): mail
-            for mail in reader.mails(fingerprints=prints)
-            if mail.chunk_count and mail.doc_id not in deleted
+            for mail in self._reader.mails(fingerprints=prints)
+            if mail.chunk_count and mail.doc_id not in self._deleted
         }
         ready: dict[str, ReadResult] = {}
-        for path, result in sorted(new.items(), key=lambda item: -len(_email(item[1]).attachments)):
+        for path, result in sorted(self._new.items(), key=lambda item: -len(_email(item[1]).attachments)):
             email, key = _email(result), _copy_key(result.document)
             poorer = held.get(key)
             if poorer is not None and result.chunks and _has_more(email, poorer.email):
-                resolution.withdrawn += [one.chunk_id for one in reader.chunks_of(poorer.doc_id)]
+                self.withdrawn += [one.chunk_id for one in self._reader.chunks_of(poorer.doc_id)]
                 around.pop(poorer.file_path, None)
                 del held[key]
             result = replace(result, document=replace(result.document, email=replace(email, thread_id=threads[path])))
@@ -280,12 +253,7 @@ class EmailDeduplicator:
         return ready
 
     def _without_known_quotes(
-        self,
-        reader: CatalogReader,
-        ready: Mapping[str, ReadResult],
-        around: Mapping[str, StoredMail],
-        threads: Mapping[str, str],
-        resolution: Resolution,
+        self, ready: Mapping[str, ReadResult], around: Mapping[str, StoredMail], threads: Mapping[str, str]
     ) -> dict[str, ReadResult]:
         """The new mails without quotes of what is said elsewhere; what stored ones quote in vain is withdrawn."""
         conversations: dict[str, tuple[list[StoredMail], list[str]]] = {threads[path]: ([], []) for path in ready}
@@ -296,23 +264,23 @@ class EmailDeduplicator:
             conversations[threads[path]][1].append(path)
         found = dict(ready)
         for stored, fresh in conversations.values():
-            mails = [self._shingles(reader, mail) for mail in stored]
+            mails = [self._shingles(mail) for mail in stored]
             mails += [EmailShingles.of(enumerate(ready[path].chunks)) for path in fresh]
             left_out: dict[str, set[int]] = {}
             for place, key in sorted(superfluous(mails)):
                 if place < len(stored):
-                    resolution.withdrawn.append(key)
+                    self.withdrawn.append(key)
                 else:
                     left_out.setdefault(fresh[place - len(stored)], set()).add(key)
             for path, places in left_out.items():
                 found[path] = _without(ready[path], places)
         return found
 
-    def _shingles(self, reader: CatalogReader, mail: StoredMail) -> EmailShingles:
+    def _shingles(self, mail: StoredMail) -> EmailShingles:
         """Ids are never used again, so it is safe to keep; a mail that has lost a quote is read anew."""
         key = mail.doc_id, mail.chunk_count
         if (held := self._known.get(key)) is None:
-            stored = reader.chunks_of(mail.doc_id) if mail.chunk_count else []
+            stored = self._reader.chunks_of(mail.doc_id) if mail.chunk_count else []
             held = EmailShingles.of((one.chunk_id, one.chunk) for one in stored)
             self._known.put(key, held)
         return held

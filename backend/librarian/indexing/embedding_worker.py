@@ -87,6 +87,7 @@ class ModelsInUse:
     def __init__(self, catalog: Catalog, vector_sync: VectorSync, key: str) -> None:
         self._key = key
         self._catalog = catalog
+        self._meta = catalog.meta
         self._vector_sync = vector_sync
         self._identified = False
 
@@ -148,10 +149,6 @@ class ModelsInUse:
         self._catalog.set_meta(_PREVIOUS, before)
         self._catalog.set_meta(_MODEL, model)
         self._vector_sync.use(self.fingerprints())
-
-    def _meta(self, key: str) -> str:
-        with self._catalog.read() as reader:
-            return reader.meta(key)
 
 
 @dataclass(slots=True)

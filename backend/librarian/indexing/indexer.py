@@ -303,10 +303,9 @@ class Indexer:
 
     def _asked_elsewhere(self) -> bool:
         """Whether another server indexes, which is asked to scan."""
-        if self._leader is None or self._leader.leading:
-            return False
-        self._leader.request_scan()
-        return True
+        if self._leader is not None and not self._leads:
+            self._leader.request_scan()
+        return not self._leads
 
     # -- getting ready ---------------------------------------------------------------------------------------------
 
@@ -316,7 +315,7 @@ class Indexer:
         if self._prepared:
             return []
         self._check_root()
-        rules = self._meta("reader")
+        rules = self._catalog.meta("reader")
         notes: list[str] = []
         if rules and rules != self._reader.fingerprint:
             self._again = frozenset(self._catalog.known())
@@ -338,7 +337,7 @@ class Indexer:
 
     def _check_root(self) -> None:
         """An index that holds nothing yet, of a mistyped folder for example, is any folder's."""
-        held = self._meta("root")
+        held = self._catalog.meta("root")
         if held == self._root:
             return
         if held and not self._is_moved(held):
@@ -408,7 +407,7 @@ class Indexer:
         if not self._stop.is_set():
             if paths is None:
                 self._again = frozenset()
-                if self._meta("reader") != self._reader.fingerprint:
+                if self._catalog.meta("reader") != self._reader.fingerprint:
                     self._catalog.set_meta("reader", self._reader.fingerprint)
             self.last_indexed_at = self._clock()
             log_report(report)
@@ -429,11 +428,7 @@ class Indexer:
 
     def errors(self) -> dict[str, str]:
         """What doesn't work, by part: index, database, root, embeddings, vectors."""
-        errors = {}
-        if self._leader is not None and self._leader.error:
-            errors["database"] = self._leader.error
-        if not self._leads:
-            return errors
+        errors = {"database": self._leader.error} if self._leader is not None and self._leader.error else {}
         errors |= self._errors
         if (loading := self._vectors_sync.loading) is not None:
             there, total, where = loading
@@ -451,7 +446,7 @@ class Indexer:
 
     def was_read(self) -> bool:
         """Whether the whole folder was ever read to its end, by this process or one before."""
-        return bool(self._meta("reader"))
+        return bool(self._catalog.meta("reader"))
 
     def is_complete(self, count: Count | None = None) -> bool:
         """Whether nothing is still being embedded or read into memory, now or of a library that holds this much."""
@@ -467,10 +462,6 @@ class Indexer:
         if self._embedding is not None and self._is_embedding and self._text_progress.phase == "idle":
             return self._embedding.progress
         return self._text_progress  # meanwhile embedding waits
-
-    def _meta(self, key: str) -> str:
-        with self._catalog.read() as reader:
-            return reader.meta(key)
 
     # -- running ---------------------------------------------------------------------------------------------------
 
@@ -530,6 +521,7 @@ class Indexer:
             thread.join()
         self._close_pools()  # a thread may have started a process just then
         self._threads = ()
+        self._errors.clear()
         self._stop.clear()
 
     def _close_pools(self) -> None:
@@ -561,7 +553,7 @@ class Indexer:
     def wait_until_ready(self, timeout_s: float | None = None) -> bool:
         """Block until nothing is left for this server to do but what has failed; False where time is up first."""
         with self._state:
-            return not self._leads or self._state.wait_for(lambda: not self._work_left(), timeout_s)
+            return self._state.wait_for(lambda: not self._work_left(), timeout_s)
 
     def _work_left(self) -> bool:
         if self._busy or self._inbox or self._is_embedding:

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from ..models import OUTDATED, ReadResult
 from ..storage.base import Catalog, CatalogReader, KeywordIndex
+from ..storage.database import LruCache
 from ..vector_stores.sync import VectorSync
-from .emails import EmailDeduplicator, Resolution
+from .emails import CACHED_MAILS, Known, MailBatch
 
 
 @dataclass(slots=True)
@@ -39,10 +41,7 @@ class IndexWriter:
     lexical: KeywordIndex
     vector_sync: VectorSync
     fault: Callable[[str], None]
-    _mails: EmailDeduplicator = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._mails = EmailDeduplicator(self.catalog)
+    _known_mails: Known = field(default_factory=partial(LruCache, CACHED_MAILS))
 
     def write(self, batch: Batch) -> int:
         """Make a batch true; returns the new generation."""
@@ -55,11 +54,11 @@ class IndexWriter:
             # archives that single documents are in place of
             removed += [result.document.file_path for result in put if reader.members(result.document.file_path)]
             generation = reader.generation
-        resolution = self._mails.resolve(put, removed)
-        batch.outdated = resolution.outdated
+            mails = MailBatch(reader, self._known_mails, put, removed)
+        batch.outdated = mails.outdated
         try:
             with self.catalog.transaction():
-                dropped = self._store(resolution, removed, archives)
+                dropped = self._store(mails, removed, archives)
                 self.lexical.commit(generation + 1)
                 self.fault("lexical commit")
                 generation = self.catalog.bump()
@@ -70,28 +69,28 @@ class IndexWriter:
         self.vector_sync.delete(dropped)
         return generation
 
-    def _store(self, resolution: Resolution, removed: Sequence[str], archives: Sequence[ReadResult]) -> list[int]:
+    def _store(self, mails: MailBatch, removed: Sequence[str], archives: Sequence[ReadResult]) -> list[int]:
         """Bring a change into the catalog and the keyword index, not yet committed; the chunk ids that are gone."""
-        self.catalog.rethread(resolution.threads)
+        self.catalog.rethread(mails.threads)
         dropped_docs, dropped_chunks = self.catalog.remove(removed) if removed else ([], [])
-        stored = self.catalog.put(resolution.put) if resolution.put else []
+        stored = self.catalog.put(mails.put) if mails.put else []
         for one in stored:
             dropped_docs += one.dropped_doc_ids
             dropped_chunks += one.dropped_chunk_ids
         for archive in archives:
             self.catalog.put_archive(archive.document)
-        if resolution.withdrawn:
-            self.catalog.withdraw(resolution.withdrawn)
-            dropped_chunks += resolution.withdrawn
-        self.catalog.outdate(sorted(resolution.outdated))
+        if mails.withdrawn:
+            self.catalog.withdraw(mails.withdrawn)
+            dropped_chunks += mails.withdrawn
+        self.catalog.outdate(sorted(mails.outdated))
         self.fault("catalog put")
         self.lexical.delete(dropped_docs)
-        for one, result in zip(stored, resolution.put, strict=True):
+        for one, result in zip(stored, mails.put, strict=True):
             self.lexical.put(
                 (chunk_id, one.doc_id, result.document, entry)
                 for chunk_id, entry in zip(one.chunk_ids, result.entries, strict=True)
             )
-        self.lexical.delete_chunks(resolution.withdrawn)
+        self.lexical.delete_chunks(mails.withdrawn)
         return dropped_chunks
 
     def _open(

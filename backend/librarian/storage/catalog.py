@@ -68,6 +68,11 @@ class Catalog:
         with self.read() as reader:
             return reader.columns()
 
+    def meta(self, key: str) -> str:
+        """What `set_meta` stored; see `CatalogReader.meta`."""
+        with self.read() as reader:
+            return reader.meta(key)
+
     def known(self) -> dict[str, tuple[int, int, str]]:
         """file_path → (size, mtime_ns, content_hash) of every file; see `CatalogReader.known`."""
         with self.read() as reader:

@@ -114,7 +114,7 @@ def test_swapping_folders_while_they_are_read_leaks_nothing(library: Library, ou
     try:
         until = time.monotonic() + RACE_S
         while time.monotonic() < until:
-            report = library.indexer.rebuild()
+            report = library.indexer.update(rebuild=True)
             assert library.find("swordfish") == set()
             listed = {failure.file_path for failure in (*report.failed, *report.skipped)}
             assert not [path for path in listed | library.documents() if "payroll" in path]
