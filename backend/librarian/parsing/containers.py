@@ -37,34 +37,25 @@ def unseen_in(document: Document) -> Iterator[SourceSpan]:
     """The lines that are left out of a document: those of tags, of statements, of shortcodes; of the line that opens
     a directive, what stands before its title.
     """
-    text, start, end = document.text, -1, -1
+    text = document.text
+    runs: list[tuple[int, int, bool]] = []  # start, end, whether a title follows on the same line
     for span in document.excluded if document.kind == "document" else ():
         if span.reason == NOT_INCLUDED or SHORTCODE.match(text, span.start):
             continue  # such a line names a file that isn't there
         titled = span.reason == "admonition" and text[span.start] in "`~" and blank_behind(text, span.end) is None
-        if start >= 0 and not titled and not text[end : span.start].strip():
-            end = max(end, span.end)
-            continue
-        if start >= 0:
-            yield from _whole_lines(text, start, end)
-        start, end = span.start, span.end
-        if titled:
-            yield start, end
-            start = -1
-    if start >= 0:
-        yield from _whole_lines(text, start, end)
-
-
-def _whole_lines(text: str, start: int, end: int) -> Iterator[SourceSpan]:
-    if blank_before(text, start, _MARGIN):
-        first = text.rfind("\n", 0, start) + 1
-    else:
-        first = text.find("\n", start, end) + 1 or end
-    last = blank_behind(text, end)
-    if last is None:
-        last = text.rfind("\n", start, end)
-    if first < last:
-        yield first, last
+        if runs and not titled and not runs[-1][2] and not text[runs[-1][1] : span.start].strip():
+            runs[-1] = runs[-1][0], max(runs[-1][1], span.end), False
+        else:
+            runs.append((span.start, span.end, titled))
+    for start, end, titled in runs:
+        first, last = start, end
+        if not titled:
+            is_first = blank_before(text, start, _MARGIN)
+            first = text.rfind("\n", 0, start) + 1 if is_first else text.find("\n", start, end) + 1 or end
+            behind = blank_behind(text, end)
+            last = text.rfind("\n", start, end) if behind is None else behind
+        if first < last:
+            yield first, last
 
 
 def blank_before(text: str, end: int, blanks: str | None = None) -> bool:

@@ -169,7 +169,12 @@ class DocumentBuilder:
         shown = [[*row[:width], *[""] * (width - len(row))] for row in filled]
         header, *body = shown
         if width > 1 and sum(map(len, header)) + 3 * width > _LONGEST_HEADER and body:
-            self._records(header, body, links)
+            for row in body:  # too wide to be read as a table
+                cells = (
+                    f"{name}: {value}" if name else value for name, value in zip(header, row, strict=True) if value
+                )
+                self.item("; ".join(cells), links=links)
+                links = ()
             return
         top = f"{_row(header)}\n|{' --- |' * width}"
         part: list[str] = []
@@ -191,13 +196,6 @@ class DocumentBuilder:
         """The same where what has been written stands on a page of its own, though none was begun."""
         self._pages = self._pages or [0]
         self.page()
-
-    def _records(self, header: Sequence[str], body: Sequence[Sequence[str]], links: Iterable[Target]) -> None:
-        """Rows as `- name: value; name: value`, for tables too wide to be read as such."""
-        for row in body:
-            cells = (f"{name}: {value}" if name else value for name, value in zip(header, row, strict=True) if value)
-            self.item("; ".join(cells), links=links)
-            links = ()
 
     def _write(
         self, kind: Kind, body: str, links: Iterable[Target], *, header: int = 0, level: int = 0, words: str = ""
@@ -284,8 +282,6 @@ def typed_title(title: str) -> str:
 
 def lines_of(words: str) -> str:
     """Lines without blank ones, each with single spaces."""
-    if "\n" not in words and "\r" not in words:
-        return _SPACES.sub(" ", words).strip()
     lines = (_SPACES.sub(" ", line).strip() for line in words.splitlines())
     return "\n".join(line for line in lines if line)
 

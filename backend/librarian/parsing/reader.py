@@ -134,7 +134,20 @@ class FileReader:
         return self._result(_with_included(document, expansion), data, begun)
 
     def _result(self, document: Document, data: bytes, begun: float) -> ReadResult:
-        document = self._completed(document, data)
+        content_hash = hashlib.sha256(data).hexdigest()
+        if document.included:  # equal files in two folders may include different ones
+            content_hash += f"+{hashlib.sha256(document.text.encode('utf-8', 'replace')).hexdigest()[:16]}"
+        is_mail = document.email is not None
+        given = document.doc_type if is_mail else given_doc_type(document.front_matter) or "documentation"
+        document = replace(
+            document,
+            content_hash=content_hash,
+            size=len(data),
+            language=document.language or self.analyzer.detect(_prose(document)),
+            tags=document.tags if self.extract_tags else (),
+            doc_type=document.doc_type if self.infer_doc_type else given,
+            last_modified=document.last_modified if self.track_modifications or is_mail else "",
+        )
         if document.email is None:
             chunks = self.chunker.chunk(document)
             entries = self._entries(document, chunks)
@@ -174,22 +187,6 @@ class FileReader:
             content_hash=hashlib.sha256(data).hexdigest(),
         )
         return ReadResult(label, (), (), (time.perf_counter() - begun) * 1000, members=tuple(found))
-
-    def _completed(self, document: Document, data: bytes) -> Document:
-        language = document.language or self.analyzer.detect(_prose(document))
-        content_hash = hashlib.sha256(data).hexdigest()
-        if document.included:  # equal files in two folders may include different ones
-            content_hash += f"+{hashlib.sha256(document.text.encode('utf-8', 'replace')).hexdigest()[:16]}"
-        return replace(
-            document,
-            content_hash=content_hash,
-            language=language,
-            tags=document.tags if self.extract_tags else (),
-            doc_type=document.doc_type
-            if self.infer_doc_type or document.email is not None
-            else given_doc_type(document.front_matter) or "documentation",
-            last_modified=document.last_modified if self.track_modifications or document.email is not None else "",
-        )
 
     def _entries(self, document: Document, chunks: tuple[Chunk, ...]) -> tuple[KeywordEntry, ...]:
         """What the keyword index stores of a document's chunks, in their order.

@@ -51,7 +51,7 @@ class TextScanner(LineScanner):
         self._styles: list[tuple[str, bool]] = []
         self._literal_next = False  # the last paragraph ended with "::"
         self._margin = 0  # of that paragraph; what is indented deeper is literal
-        self._note_indent: int | None = None  # of the open note, whose text becomes a quote
+        self._note_indent = -1  # of the open note, whose text becomes a quote
 
     def _line(self, number: int, line: str) -> int:
         first = line[0]
@@ -66,9 +66,9 @@ class TextScanner(LineScanner):
                 return taken
             if _GRID.match(line) or _RULED.match(line):
                 return self._table(number)
-            if self._note_indent is not None and _indent(line) <= self._note_indent:
-                self._note_indent = None
-            words: Kind = "paragraph" if self._note_indent is None else "quote"
+            if _indent(line) <= self._note_indent:
+                self._note_indent = -1
+            words: Kind = "paragraph" if self._note_indent < 0 else "quote"
             self._kind = "list" if _ITEM.match(line) else "table" if _PIPED.match(line) else words
             self._first = self._last = number
         elif (
@@ -87,32 +87,26 @@ class TextScanner(LineScanner):
         return number + 1
 
     def _close(self) -> None:
-        if self._kind is not None:
-            last = self._lines[self._last].rstrip()
-            literal = last.endswith("::") and self._kind in ("paragraph", "list", "quote")
-            if literal and self._directives and _PROSE_DIRECTIVE.match(last):
-                literal = False
-                if self._note_indent is None:
-                    self._note_indent = _indent(last)
-            self._literal_next = literal
-            if literal:
-                item = _ITEM.match(last) if self._kind == "list" else None
-                self._margin = item.end() - 1 if item else _indent(last)
-            if self._kind == "list" and self.blocks and self.blocks[-1].kind == "list" and self._joins_list():
-                self.blocks[-1] = Block("list", self.blocks[-1].start, self._end(self._last))
-            else:
-                self._add(self._kind, self._first, self._last)
+        if self._kind is None:
+            return
+        last = self._lines[self._last].rstrip()
+        is_prose = self._directives and _PROSE_DIRECTIVE.match(last)
+        self._literal_next = last.endswith("::") and self._kind in ("paragraph", "list", "quote") and not is_prose
+        if is_prose and self._note_indent < 0:
+            self._note_indent = _indent(last)
+        elif self._literal_next:
+            item = _ITEM.match(last) if self._kind == "list" else None
+            self._margin = item.end() - 1 if item else _indent(last)
+        before = self.blocks[-1] if self.blocks and self._first >= 2 else None
+        if self._kind == "list" and before and before.kind == "list" and before.end == self._end(self._first - 2):
+            self.blocks[-1] = Block("list", before.start, self._end(self._last))  # parted by a single blank line
+        else:
+            self._add(self._kind, self._first, self._last)
         self._kind = None
-
-    def _joins_list(self) -> bool:
-        """Items parted by single blank lines are one list."""
-        return self._first >= 2 and self.blocks[-1].end == self._end(self._first - 2)
 
     def _rule(self, number: int) -> str:
         """The character that line `number` repeats, empty where it isn't a rule."""
-        if number >= len(self._lines):
-            return ""
-        match = _RULE.match(self._lines[number])
+        match = _RULE.match(self._lines[number]) if number < len(self._lines) else None
         return match.group(1) if match else ""
 
     def _title(self, number: int, line: str) -> int:

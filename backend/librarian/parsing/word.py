@@ -69,8 +69,8 @@ class _Body:
         self._part = file.part
         self._root = file.element.body
         self._out = out
-        self._styles = Styles(self._tree("styles"))
-        self._numbering = Numbering(self._tree("numbering"))
+        self._styles = Styles(next(related_parts(self._part, "styles"), None))
+        self._numbering = Numbering(next(related_parts(self._part, "numbering"), None))
         self._notes: list[tuple[str, str]] = []  # kind and id
         self._in_contents = self._has_hidden_text = False
         self._unread = 0
@@ -96,10 +96,6 @@ class _Body:
         if self._has_hidden_text:
             self._out.notes.append("hidden text is left out")
 
-    def _tree(self, kind: str) -> _Element | None:
-        """The part that the document refers to as its `styles`, `footnotes` and so on."""
-        return next(related_parts(self._part, kind), None)
-
     def _block(self, element: _Element) -> None:
         name = local(element)
         if name == "p":
@@ -122,8 +118,11 @@ class _Body:
         self._inline(element, line)
         label, depth = self._label(element)
         level, is_code = level_of(properties, style), style.is_code
+        words = line.text.strip()
         if not (self._has_headings or is_code) and element.getparent() is self._root:
-            level = self._visual_level(element, line.text.strip(), label)
+            size, is_bold, _ = type_of(element, style)
+            is_short = len(words) < _SHORTEST_HEADING or "\n" in words or label == "-"
+            level = 0 if is_short else self._looks.level(f"{label or ''} {words}".strip(), size, is_bold=is_bold)
         new_page = child(properties, "pageBreakBefore")
         if (style.page_break if new_page is None else is_on(new_page)) and not self._is_laid_out:
             self._out.page_break()
@@ -148,13 +147,6 @@ class _Body:
                 self._block(inner)
         for words in line.drawn:
             self._out.paragraph(words)
-
-    def _visual_level(self, element: _Element, words: str, label: str | None) -> int:
-        """The level of a paragraph that looks like a heading, else 0."""
-        if len(words) < _SHORTEST_HEADING or "\n" in words or label == "-":
-            return 0
-        size, is_bold, _ = type_of(element, self._style(element))
-        return self._looks.level(f"{label or ''} {words}".strip(), size, is_bold=is_bold)
 
     def _style(self, paragraph: _Element) -> ParagraphStyle:
         return self._styles.get(attribute(child(paragraph, "pPr", "pStyle")))
@@ -251,7 +243,8 @@ class _Body:
         found = {
             (kind, attribute(note, "id")): note
             for kind in dict.fromkeys(kind for kind, _ in self._notes)
-            for note in children(self._tree(f"{kind}s"), kind)
+            for root in related_parts(self._part, f"{kind}s")
+            for note in children(root, kind)
         }
         for number, key in enumerate(list(self._notes), start=1):
             words = _Words()
