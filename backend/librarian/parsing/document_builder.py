@@ -169,9 +169,9 @@ class DocumentBuilder:
         shown = [[*row[:width], *[""] * (width - len(row))] for row in filled]
         header, *body = shown
         if width > 1 and sum(map(len, header)) + 3 * width > _LONGEST_HEADER and body:
-            for row in body:  # too wide to be read as a table
+            for values in body:  # too wide to be read as a table
                 cells = (
-                    f"{name}: {value}" if name else value for name, value in zip(header, row, strict=True) if value
+                    f"{name}: {value}" if name else value for name, value in zip(header, values, strict=True) if value
                 )
                 self.item("; ".join(cells), links=links)
                 links = ()
