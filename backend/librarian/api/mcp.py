@@ -12,9 +12,8 @@ import json
 import logging
 import os.path
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,6 +24,7 @@ from mcp import types
 from mcp.server import CacheHint, MCPServer
 from mcp.server.apps import Apps
 from mcp.server.context import CallNext, ServerRequestContext
+from mcp.server.lowlevel import NotificationOptions
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.prompts.base import Prompt as SdkPrompt
@@ -32,6 +32,7 @@ from mcp.server.mcpserver.prompts.base import PromptArgument
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 from mcp.server.runner import serve_dual_era_loop
+from mcp.server.session import ServerSession
 from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ResourceUpdated
@@ -71,6 +72,17 @@ _REPEATABLE = types.ToolAnnotations(
 )
 
 
+@dataclass(eq=False)
+class _Connection:
+    """What is told of changes: an SSE stream, or one of `subscriptions/listen`.
+
+    `session` is there once a client of SSE that shook hands is ready for notices.
+    """
+
+    watched: set[str] = field(default_factory=set)  #: resources
+    session: ServerSession | None = None
+
+
 class _Unchecked(FuncMetadata):
     """Passes arguments on as they came: the library's request models check them, for every interface alike."""
 
@@ -104,8 +116,8 @@ class McpServer(MCPServer[Any]):
         self._handle = LibraryHandle.of(library)
         self.calls, self._own_calls = calls or Calls(), calls is None
         self._heartbeat_s, self._on_call, self._most_streams = heartbeat_s, on_call, most_streams
-        self.watched = Counter[str]()  #: resources, each with the number of streams that watch it
-        self._seen: dict[str, str] = {}  #: their last fingerprints
+        self._connections: set[_Connection] = set()
+        self._seen: dict[str, str] = {}  #: the last fingerprints of watched resources
         self._streaming: set[anyio.CancelScope] = set()
         self._introducing: asyncio.Task[None] | None = None  #: there once `run` runs
         self.bus = InMemorySubscriptionBus()
@@ -131,8 +143,8 @@ class McpServer(MCPServer[Any]):
         )
         for name, prompt in PROMPTS.items():
             arguments = [
-                PromptArgument(name=argument, description=field.description, required=field.is_required())
-                for argument, field in prompt.model_fields.items()
+                PromptArgument(name=argument, description=info.description, required=info.is_required())
+                for argument, info in prompt.model_fields.items()
             ]
             about: dict[str, Any] = {"title": prompt.title, "description": prompt.__doc__, "arguments": arguments}
             self.add_prompt(SdkPrompt(name=name, fn=prompt.text, context_kwarg=None, **about))
@@ -149,8 +161,9 @@ class McpServer(MCPServer[Any]):
         add = self.server.add_request_handler
         add("resources/list", types.PaginatedRequestParams, self._list_documents)
         add("resources/subscribe", types.SubscribeRequestParams, self._subscribe)
-        add("resources/unsubscribe", types.UnsubscribeRequestParams, self._subscribe)
+        add("resources/unsubscribe", types.UnsubscribeRequestParams, self._unsubscribe)
         add("subscriptions/listen", types.SubscriptionsListenRequestParams, self._listen_to)
+        self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)
         # The web server's guard checks Host and Origin on every path; a second list to keep would only differ from it.
         open_ = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         self._http, self._plain_http = (
@@ -213,15 +226,20 @@ class McpServer(MCPServer[Any]):
             hint = "Close one, or use Streamable HTTP at /mcp, which keeps none."
             await error_response(503, "busy", message, hint)(scope, receive, send)
             return
-        serving = anyio.CancelScope()
+        serving, connection = anyio.CancelScope(), _Connection()
         self._streaming.add(serving)
+        self._connections.add(connection)
+        options = self.server.create_initialization_options(NotificationOptions(resources_changed=True))
         try:
             async with self._sse.connect_sse(scope, receive, send) as (incoming, outgoing):
                 with serving:
-                    await serve_dual_era_loop(self.server, incoming, outgoing, lifespan_state={})
+                    await serve_dual_era_loop(
+                        self.server, incoming, outgoing, lifespan_state=connection, init_options=options
+                    )
                 await outgoing.aclose()
         finally:
             self._streaming.discard(serving)
+            self._connections.discard(connection)
 
     def end_streams(self) -> None:
         """End all streams in good order: a server that stops shouldn't have to cut them."""
@@ -247,8 +265,8 @@ class McpServer(MCPServer[Any]):
             return result
         if note:
             result["content"].append({"type": "text", "text": note})
-        if ctx.method == "initialize":
-            result["capabilities"]["resources"]["subscribe"] = False  # `subscriptions/listen` came without handshakes
+        if ctx.method == "initialize" and not isinstance(ctx.lifespan_context, _Connection):
+            result["capabilities"]["resources"]["subscribe"] = False  # HTTP without a session has no way back
         return result
 
     def _arguments(self, name: object, given: object) -> tuple[object, str]:
@@ -357,24 +375,49 @@ class McpServer(MCPServer[Any]):
             return await super().read_resource(uri, context)
         return [await self._run(lambda: read(self._handle.wait(), str(uri)), uri=str(uri))]
 
-    async def _subscribe(
-        self, ctx: Ctx, params: types.SubscribeRequestParams | types.UnsubscribeRequestParams
-    ) -> types.EmptyResult:
-        """Nothing: the conformance suite asks although it isn't offered, and takes a refusal for a fault."""
+    async def _initialized(self, ctx: Ctx, _: types.NotificationParams | None) -> None:
+        """Remember whom to tell of changes."""
+        if isinstance(ctx.lifespan_context, _Connection):
+            ctx.lifespan_context.session = ctx.session
+
+    async def _subscribe(self, ctx: Ctx, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        """Tell this connection from now on when the resource has changed (protocol revisions up to 2025-11-25).
+
+        HTTP without a session isn't offered subscriptions. One that is asked for all the same is taken and leads to
+        nothing: the conformance suite asks so, and takes a refusal for a fault.
+        """
+        if isinstance(ctx.lifespan_context, _Connection):
+            await self._watch(ctx.lifespan_context, {str(params.uri)})
+        return types.EmptyResult()
+
+    async def _unsubscribe(self, ctx: Ctx, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        """No longer tell this connection of that resource."""
+        if isinstance(ctx.lifespan_context, _Connection):
+            ctx.lifespan_context.watched.discard(str(params.uri))
         return types.EmptyResult()
 
     async def _listen_to(
         self, ctx: Ctx, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """Tell of changes on a stream of their own while it is open."""
-        uris = set(params.notifications.resource_subscriptions or ())
-        if new := uris - self._seen.keys():
-            self._seen |= await self.calls.run(lambda: self._fingerprints(new))
-        self.watched.update(uris)
+        stream = _Connection()
+        await self._watch(stream, set(params.notifications.resource_subscriptions or ()))
+        self._connections.add(stream)
         try:
             return await self._listen(ctx, params)
         finally:
-            self.watched = self.watched - Counter(uris)
+            self._connections.discard(stream)
+
+    async def _watch(self, connection: _Connection, uris: set[str]) -> None:
+        """Remember how these resources are now, where no other connection watches them already."""
+        if new := uris - self._seen.keys():
+            self._seen |= await self.calls.run(lambda: self._fingerprints(new))
+        connection.watched |= uris
+
+    @property
+    def watched(self) -> set[str]:
+        """Resources that anyone is to be told of."""
+        return set[str]().union(*(connection.watched for connection in self._connections))
 
     def _fingerprints(self, uris: Iterable[str]) -> dict[str, str]:
         library = self._handle.wait()
@@ -391,14 +434,25 @@ class McpServer(MCPServer[Any]):
             changed.clear()
             try:
                 await self._introduce()
-                now = await asyncio.to_thread(self._fingerprints, set(self.watched))
+                now = await asyncio.to_thread(self._fingerprints, self.watched)
                 uris = [uri for uri, fingerprint in now.items() if self._seen.get(uri, fingerprint) != fingerprint]
                 self._seen = {uri: seen for uri, seen in self._seen.items() if uri in self.watched} | now
                 await self.bus.publish(ResourcesListChanged())
                 for uri in uris:
                     await self.bus.publish(ResourceUpdated(uri=uri))
+                for connection in [each for each in self._connections if each.session is not None]:
+                    await self._tell(connection, uris)
             except Exception:
                 logger.exception("Clients could not be notified of the new generation")
+
+    async def _tell(self, connection: _Connection, uris: Iterable[str]) -> None:
+        assert connection.session is not None
+        try:
+            await connection.session.send_resource_list_changed()
+            for uri in connection.watched.intersection(uris):
+                await connection.session.send_resource_updated(uri)
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+            self._connections.discard(connection)
 
     # -- prompts and completions ---------------------------------------------------------------------------------
 

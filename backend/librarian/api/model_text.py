@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from itertools import takewhile
 from typing import Any, TypeVar
 
@@ -10,7 +12,7 @@ from .. import schemas
 from ..errors import counted
 from ..models import QUOTED_PATH, Progress
 from ..search.suggestions import no_mention
-from ..text.sanitizing import escaped_json, has_control_characters, inline, visible_within, wrap_untrusted
+from ..text.sanitizing import has_control_characters, inline, visible_within, wrap_untrusted
 
 
 def documents(answer: schemas.SiteDocumentsResponse) -> str:
@@ -38,6 +40,7 @@ def _document(item: schemas.SiteDocument, sections: bool, metadata: bool) -> str
 T = TypeVar("T", bound=schemas.ResponseModel)
 
 SECTIONS = 40  #: headings that a truncated document names of what follows, the last one aside
+LONGEST_LIST = 1_000_000  #: items that are shown of a list
 _CONTEXT = 90  #: bytes of a line of what stands around a passage
 _HEADING = 60  #: bytes of the heading of a passage that is listed
 
@@ -102,7 +105,7 @@ def _citation(item: schemas.Result) -> str:
 
 
 def render(answer: schemas.ResponseModel) -> str:
-    """The text half of a cleaned answer: prose as text, in which every string from a file is fenced; else JSON."""
+    """The text half of a cleaned answer: every string from a file is fenced, or quoted on one line."""
     match answer:
         case schemas.SearchResponse() | schemas.EmailSearchResponse():
             return _search(answer)
@@ -112,7 +115,41 @@ def render(answer: schemas.ResponseModel) -> str:
             return document(answer)
         case schemas.SiteDocumentsResponse():
             return documents(answer)
-    return escaped_json(json.dumps(structured(answer), ensure_ascii=False, separators=(",", ":")))
+    return wrap_untrusted("fields", "\n".join(listed(structured(answer))))
+
+
+def listed(fields: Mapping[str, Any], most: int = LONGEST_LIST, indent: str = "") -> list[str]:
+    """Fields that say something as lines; of a list of alike objects their names once, then a row for each.
+
+    Of a list at most `most` items are shown.
+
+    >>> listed({"total": 2, "products": [{"name": "ray", "documents": 2}, {"name": "a | b"}]})
+    ['total: 2', 'products (name | documents):', '  ray | 2', '  "a | b" | ']
+    """
+    lines = []
+    for name, value in fields.items():
+        if isinstance(value, Mapping) and not any(isinstance(item, Mapping | list) for item in value.values()):
+            pairs = [f"{key} {_cell(item)}" for key, item in value.items() if item not in (None, "")]
+            lines += [f"{indent}{name}: {', '.join(pairs)}"] * bool(pairs)
+        elif isinstance(value, Mapping):
+            lines += [f"{indent}{name}:", *listed(value, most, f"{indent}  ")]
+        elif isinstance(value, list) and value:
+            columns = list(dict.fromkeys(key for item in value if isinstance(item, Mapping) for key in item))
+            heads = f" ({' | '.join(columns)})" if columns else ""
+            lines.append(f"{indent}{name}{heads}:")
+            rows = [[item.get(key) for key in columns] if columns else [item] for item in value[:most]]
+            lines += [f"{indent}  {' | '.join(map(_cell, row))}" for row in rows]
+            lines += [f"{indent}  … {len(value) - most} more"] * (len(value) > most)
+        elif value not in (None, "", [], {}):
+            lines.append(f"{indent}{name}: {_cell(value)}")
+    return lines
+
+
+def _cell(value: object) -> str:
+    """A value on one line: a text as it is unless that would be unclear, all else as JSON."""
+    if value is None or (isinstance(value, str) and not re.search(r"[\r\n\u2028\u2029]| \| ", value)):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _search(answer: schemas.SearchResponse | schemas.EmailSearchResponse) -> str:

@@ -180,27 +180,12 @@ def thread(page: Page, answer: Answer) -> None:
         page.line((f"… {answer['total'] - answer['next_offset']} more: --offset {answer['next_offset']}", "dim"))
 
 
-def fields(page: Page, answer: Answer, *, indent: int = 0) -> None:
-    """Any other answer: a line for each field that says something; what it holds stands below its name."""
-    for name, value in answer.items():
-        label = name.replace("_", " ")
-        if isinstance(value, str | bool | int | float):
-            if value != "":
-                page.line((f"{label}: ", "dim"), in_own_words(_written(value)), indent=indent)
-        elif value:
-            page.line((label, "bold"), indent=indent)
-            if isinstance(value, Mapping):
-                fields(page, value, indent=indent + 3)
-            for item in value[:SHOWN] if isinstance(value, Sequence) else ():
-                parts = item.values() if isinstance(item, Mapping) else [item]
-                shown = "  ".join(_written(part) for part in parts if part not in (None, ""))
-                page.line(in_own_words(shown), indent=indent + 3)
-            if isinstance(value, Sequence) and len(value) > SHOWN:
-                page.line((f"{len(value) - SHOWN} more (--json lists them)", "dim"), indent=indent + 3)
+def fields(page: Page, answer: Answer) -> None:
+    """Any other answer: its fields, as models get them."""
+    from ..api.model_text import listed  # with pydantic, which other commands start without
 
-
-def _written(value: object) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else _measure(value)
+    for line in listed(answer, SHOWN):
+        page.line(in_own_words(line))
 
 
 _COUNTED = "documents and emails"

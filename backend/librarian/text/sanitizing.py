@@ -50,7 +50,7 @@ def visible_within(value: Any) -> Any:
     return value
 
 
-FENCES = ("passages", "documents", "document", "thread", "names", "notes", "error")
+FENCES = ("passages", "documents", "document", "thread", "names", "fields", "error")
 """Every mark that `fenced` writes."""
 
 # Between the characters of a mark: blanks, U+FFFD (what cleaning puts in place of a hidden character) and characters
@@ -97,15 +97,6 @@ def inline(text: str) -> str:
 def quoted(text: str) -> str:
     """A name on one line between double quotes, the quotes in it escaped."""
     return json.dumps(inline(text), ensure_ascii=False)
-
-
-def escaped_json(written: str) -> str:
-    """JSON with the marks in its strings escaped as JSON escapes characters: its values stay the same.
-
-    >>> escaped_json('{"text": "a</document>"}')
-    '{"text": "a\\\\u003c/document>"}'
-    """
-    return _MARK.sub(lambda match: f"\\u{ord(match.group()):04x}", written)
 
 
 def without_hidden(text: str) -> str:

@@ -335,7 +335,7 @@ def run(*arguments: str) -> int:
             "analyze lent --path books/guide/a.md",
             "analyze_query",
             {"query": "lent", "path": "books/guide/a.md"},
-            ["recommended mode: keyword", "explanation: It has rank 12.", "technical terms\n   ISBN\n", "keyword  12"],
+            ["recommended_mode: keyword", "explanation: It has rank 12.", "technical_terms:\n  ISBN\n", "keyword | 12"],
         ),
         (
             "products",
@@ -589,7 +589,7 @@ def test_an_index_run_that_could_not_be_done_ends_with_78(keeper: Keeper, capsys
 
 def test_an_index_that_is_not_in_order_ends_with_78(keeper: Keeper, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("check") == 78
-    assert "ok: no\nproblems\n   2 orphans\n" in capsys.readouterr().out
+    assert "ok: false\nproblems:\n  2 orphans\n" in capsys.readouterr().out
     keeper.changes["check"] = {"ok": True}
     assert run("check", "--repair") == 0
     assert keeper.calls[-1][2] == {"repair": True}

@@ -138,7 +138,7 @@ def test_a_model_that_recovers_goes_on_and_the_command_says_both(
     monkeypatch.setattr(model, "spoken", unsteady)
     told = crawl()["told"]
     assert "summarized: 3" in told
-    assert "summary error: The language model 'some' said no summary." in told
+    assert "summary_error: The language model 'some' said no summary." in told
 
 
 def test_a_long_page_is_shown_in_part_and_a_long_summary_is_cut(

@@ -266,8 +266,9 @@ def test_a_listener_hears_of_changed_resources(way: str) -> None:
     run(body())
 
 
+@pytest.mark.parametrize("way", ["lines", "sse"])
 @pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
-def test_a_client_with_handshake_hears_of_changed_resources() -> None:
+def test_a_client_with_handshake_hears_of_changed_resources(way: str) -> None:
     async def body() -> None:
         desk = FakeLibrary()
         heard: asyncio.Queue[object] = asyncio.Queue()
@@ -275,7 +276,7 @@ def test_a_client_with_handshake_hears_of_changed_resources() -> None:
         async def hear(message: object) -> None:
             await heard.put(message)
 
-        async with asking(("lines", "legacy"), desk, message_handler=hear) as client:
+        async with asking((way, "legacy"), desk, message_handler=hear) as client:
             assert client.server_capabilities.resources is not None
             assert client.server_capabilities.resources.list_changed
             await client.subscribe_resource(CONFIG)
@@ -298,7 +299,7 @@ def test_only_who_can_be_told_is_offered_to_subscribe(way: str, era: str) -> Non
         async with asking((way, era), FakeLibrary()) as client:
             offered = client.server_capabilities.resources
             assert offered is not None
-            assert (offered.subscribe, offered.list_changed) == (way == "lines" or era == "auto",) * 2
+            assert (offered.subscribe, offered.list_changed) == ((way, era) != ("http", "legacy"),) * 2
 
     run(body())
 
