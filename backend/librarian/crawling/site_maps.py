@@ -84,8 +84,9 @@ def _groups(link: _Element, menu: _Element) -> tuple[str, ...]:
         names.append(_words(link))  # the page that introduces a group of others belongs to it
     for listed in itertools.takewhile(lambda above: above is not menu, link.iterancestors()):
         if listed.tag in ("ul", "ol"):
-            outer = next(listed.iterancestors("li"), None)
-            names.append((_label(outer) if outer is not None else "") or _caption(listed))
+            outer, before = next(listed.iterancestors("li"), None), listed.getprevious()
+            is_caption = before is not None and before.tag in ("p", "h2", "h3", "h4", "span", "label")
+            names.append((_label(outer) if outer is not None else "") or (_words(before) if is_caption else ""))
     return tuple(filter(None, reversed(names)))[:MOST_DEPTH]
 
 
@@ -97,12 +98,6 @@ def _label(item: _Element) -> str:
         if child.tag in _LABELS and child.find(".//ul") is None and (text := _words(child)):
             return text
     return " ".join((item.text or "").split())
-
-
-def _caption(listed: _Element) -> str:
-    """The heading in front of a list."""
-    before = listed.getprevious()
-    return _words(before) if before is not None and before.tag in ("p", "h2", "h3", "h4", "span", "label") else ""
 
 
 def _words(element: _Element) -> str:

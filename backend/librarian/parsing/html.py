@@ -6,7 +6,7 @@ import codecs
 import html
 import posixpath
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -459,7 +459,12 @@ class EpubParser:
                 )
             book = next((one.get("full-path") or "" for one in package.tree(_CONTAINER).iter("{*}rootfile")), "")
             opf = package.tree(book)
-            for chapter in _chapters(opf, book):
+            items = {item.get("id"): item for item in opf.iter("{*}item")}
+            read = (items.get(reference.get("idref")) for reference in opf.iter("{*}itemref"))
+            for item in read:
+                if item is None or item.get("media-type") not in _PAGES or "nav" in item.get("properties", "").split():
+                    continue
+                chapter = resolved_target(book, item.get("href", ""))
                 if chapter not in package:
                     builder.notes.append(f"the chapter {posixpath.basename(chapter)} is missing")
                 elif not builder.full:
@@ -473,16 +478,6 @@ class EpubParser:
             tags=[element.text or "" for element in opf.iter("{http://purl.org/dc/elements/1.1/}subject")],
             modified=parse_date(_first(opf, "date")),
         )
-
-
-def _chapters(opf: _Element, book: str) -> Iterator[str]:
-    items = {item.get("id"): item for item in opf.iter("{*}item")}
-    for reference in opf.iter("{*}itemref"):
-        item = items.get(reference.get("idref"))
-        if item is None or item.get("media-type") not in _PAGES or "nav" in (item.get("properties") or "").split():
-            continue
-        if href := item.get("href"):
-            yield resolved_target(book, href)
 
 
 def _first(opf: _Element, name: str) -> str:
