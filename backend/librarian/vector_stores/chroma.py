@@ -61,8 +61,8 @@ class ChromaStore(VectorStore):
     """A `VectorStore` on disk below `path`. Any thread may call; calls wait for each other.
 
     `distance` is Chroma's space (cosine, l2 or ip); whichever it is, cosines are returned. A collection that was made
-    with another distance or other `hnsw` is dropped and begun anew. Raises `ValueError` on a distance that Chroma
-    doesn't know and `Unavailable` where the folder can't be used.
+    with another distance or other `hnsw` is dropped and begun anew. Raises `Unavailable` where the folder can't be
+    used.
     """
 
     name = "chroma"
@@ -77,8 +77,6 @@ class ChromaStore(VectorStore):
         distance: Distance = "cosine",
         hnsw: Hnsw = Hnsw(),
     ) -> None:
-        if distance not in ("cosine", "l2", "ip"):
-            raise ValueError(f"Chroma knows no distance {distance!r}; use cosine, l2 or ip.")
         self.path = path
         self.dimension = dimension
         self.recreated = False  #: True once a collection was replaced by an empty one that has to be refilled

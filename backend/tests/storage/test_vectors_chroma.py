@@ -402,8 +402,3 @@ def test_the_collection_follows_the_files(library: Library) -> None:
     client = client_of(library.index.parent / "chroma")
     assert client.get_collection("documents").get(where_document={"$contains": "wombats"})["ids"] == []
     library.assert_whole()
-
-
-def test_a_distance_that_chroma_does_not_know_is_refused(folder: Path) -> None:
-    with pytest.raises(ValueError, match="cosine, l2 or ip"):
-        ChromaStore(folder, "windows", 4, distance="euclid")  # type: ignore[arg-type]
