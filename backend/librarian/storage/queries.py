@@ -69,7 +69,7 @@ class CatalogReader:
         self._shared_products = shared_products
         self._memory = memory
         self._paths: dict[str, dict[str, list[str]]] = {}  # statement → value → paths
-        self._facts = state = memory.facts = dict(session.rows(_STATE))
+        state = memory.facts = dict(session.rows(_STATE))
         self.generation = int(state.get("generation", 0))
         self.changes, self._marks = int(state.get("changes", 0)), int(state.get("marks", 0))
         self._forgotten = int(state.get("forgotten", 0))  # how often a model's embedding marks were dropped
@@ -336,38 +336,27 @@ class CatalogReader:
 
     def meta(self, key: str, default: str = "") -> str:
         """What `Catalog.set_meta` stored."""
-        if key in _FACTS:
-            return str(self._facts.get(key, default))
         rows: list[tuple[str]] = self._rows("SELECT value FROM meta WHERE key = ?", key)
         return rows[0][0] if rows else default
 
     # -- consistency -----------------------------------------------------------------------------------------------
 
     def inconsistencies(self, most: int = 20) -> list[str]:
-        """Sentences, up to `most` of a kind: chunk counts, lost texts, chunks against their text. Reads everything."""
-        found = [
-            f"{path} should have {named} chunks and has {held}."
-            for path, named, held in self._rows(
-                """SELECT d.file_path, d.chunk_count, count(c.id) FROM documents d LEFT JOIN chunks c ON c.doc_id = d.id
-                   GROUP BY d.id, d.file_path, d.chunk_count HAVING d.chunk_count <> count(c.id) LIMIT ?""",
-                most,
-            )
-        ]
-        found += [
-            f"{path} has lost its text."
-            for (path,) in self._rows(
-                "SELECT file_path FROM documents WHERE id NOT IN (SELECT doc_id FROM texts) LIMIT ?", most
-            )
-        ]
-        moved: list[str] = []
-        for doc_id, path in self._rows("SELECT id, file_path FROM documents ORDER BY id"):
-            for (packed,) in self._rows("SELECT text FROM texts WHERE doc_id = ?", doc_id):
-                text = unpack_text(packed)
-                moved += [
-                    f"Chunk {one.chunk.ordinal} of {path} is not the text at {one.chunk.start}–{one.chunk.end}."
-                    for one in self.chunks_of(doc_id)
-                    if text[one.chunk.start : one.chunk.end] != one.chunk.text
+        """The first sentences about chunk counts, lost texts, and chunks that aren't their text. Reads everything."""
+        found: list[str] = []
+        for doc_id, path, count in self._rows("SELECT id, file_path, chunk_count FROM documents ORDER BY id"):
+            chunks = [stored.chunk for stored in self.chunks_of(doc_id)]
+            if len(chunks) != count:
+                found.append(f"{path} should have {count} chunks and has {len(chunks)}.")
+            packed = self._rows("SELECT text FROM texts WHERE doc_id = ?", doc_id)
+            if not packed:
+                found.append(f"{path} has lost its text.")
+            for text in (unpack_text(text) for (text,) in packed):
+                found += [
+                    f"Chunk {one.ordinal} of {path} is not the text at {one.start}–{one.end}."
+                    for one in chunks
+                    if text[one.start : one.end] != one.text
                 ]
-            if len(moved) >= most:
+            if len(found) >= most:
                 break
-        return found + moved[:most]
+        return found[:most]

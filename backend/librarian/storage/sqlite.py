@@ -152,8 +152,6 @@ class SqliteDatabase(Database):
         with self._write_lock:
             self._writer.close()
 
-    # -- damage ----------------------------------------------------------------------------------------------------
-
     def _explained(self, error: Exception) -> Exception:
         """The error to raise: a full disk and a damaged file are no bugs; a wrong statement is one, and stays."""
         anew = "End Librarian and start it again: it is made anew from the files, and vectors are kept."
@@ -181,8 +179,6 @@ class SqliteDatabase(Database):
             return os.path.getsize(self.path) == 0
         except OSError as error:
             return isinstance(error, FileNotFoundError)
-
-    # -- opening ---------------------------------------------------------------------------------------------------
 
     def _opening(self, error: sqlite3.DatabaseError | OSError) -> Exception:
         if not isinstance(error, sqlite3.OperationalError | OSError):

@@ -60,8 +60,6 @@ class PgVectorStore(VectorStore):
                 self._create(session)
             session.rows("INSERT INTO vector_tables VALUES (?, ?) ON CONFLICT DO NOTHING", model, self.table)
 
-    # -- the protocol ----------------------------------------------------------------------------------------------
-
     def _put(self, ids: Ids, vectors: Vectors, payloads: Sequence[Payload]) -> None:
         from pgvector import HalfVector
 
@@ -107,8 +105,6 @@ class PgVectorStore(VectorStore):
     def close(self) -> None:
         """Let go of the database."""
         self._database.close()
-
-    # -- inside ----------------------------------------------------------------------------------------------------
 
     def _by_graph(
         self, session: PostgresSession, condition: str, given: Mapping[str, object], limit: int

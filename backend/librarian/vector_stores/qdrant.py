@@ -97,8 +97,6 @@ class QdrantStore(VectorStore):
             self.close()
             raise
 
-    # -- the protocol ----------------------------------------------------------------------------------------------
-
     def _put(self, ids: Ids, vectors: Vectors, payloads: Sequence[Payload]) -> None:
         filtered = [
             {"chunk": number // WINDOWS_PER_CHUNK} | {name: given[name] for name in FILTERED if name in given}
@@ -154,8 +152,6 @@ class QdrantStore(VectorStore):
         """Let go of the folder or the connection."""
         with self._lock:
             self._client.close()
-
-    # -- the collection --------------------------------------------------------------------------------------------
 
     def _ensure(self) -> None:
         """Make the collection, or make it anew where its vectors have another length."""

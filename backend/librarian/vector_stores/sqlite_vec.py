@@ -78,8 +78,6 @@ class SqliteVecStore(VectorStore):
             rows = list(db.execute("SELECT id FROM windows ORDER BY id"))
         self._ids: Ids = np.array([row[0] for row in rows], dtype=np.int64)
 
-    # -- the protocol ----------------------------------------------------------------------------------------------
-
     def _put(self, ids: Ids, vectors: Vectors, payloads: Sequence[Payload]) -> None:
         with self._using() as db:
             self._drop(ids)
@@ -123,8 +121,6 @@ class SqliteVecStore(VectorStore):
             db, self._db = self._db, None
             if db is not None:
                 db.close()
-
-    # -- the file --------------------------------------------------------------------------------------------------
 
     @contextmanager
     def _using(self) -> Iterator[Any]:
