@@ -166,8 +166,6 @@ FOLDER = Kind(
 def _load_state(path: Path) -> State:
     try:
         state = State(**json.loads((path / STATE_FILE).read_text(encoding="utf-8")))
-    except PermissionError as error:
-        raise unwritable(path, str(error)) from error
     except (OSError, ValueError, TypeError) as error:
         raise damaged(path, f"{STATE_FILE} is missing or broken") from error
     if state.format != FORMAT:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
+from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import Unavailable
+from ..files import owned_folder
 from ..models import WINDOWS_PER_CHUNK, Ids, Selection, Vector, Vectors
 from ..storage.columns import CODED
 
@@ -93,6 +96,15 @@ class VectorStore(Protocol):
 
     def close(self) -> None:
         """Let go of files and connections; what was stored stays."""
+
+
+def claim(folder: Path, kind: owned_folder.Kind) -> None:
+    """Make a store's folder, or take the one that is there. Raises `Unavailable` where that isn't possible, and
+    `SetupError` where it is somebody else's."""
+    try:
+        owned_folder.claim(folder, kind)
+    except OSError as error:
+        raise Unavailable(f"The {kind.name} folder {folder} can't be made: {error}.", hint=kind.hint) from error
 
 
 def checked_question(vector: Vector, dimension: int) -> Vector:

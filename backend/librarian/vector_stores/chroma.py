@@ -32,7 +32,7 @@ from ..errors import LibrarianError, Unavailable
 from ..files import owned_folder
 from ..files.paths import too_long
 from ..models import Ids, Selection, Vector, Vectors
-from .base import Hnsw, Payload, VectorStore, passes
+from .base import Hnsw, Payload, VectorStore, claim, passes
 
 logger = logging.getLogger(__name__)
 
@@ -234,13 +234,7 @@ class ChromaStore(VectorStore):
     def _open(self) -> None:
         import chromadb
 
-        try:
-            owned_folder.claim(self.path, FOLDER)
-        except OSError as error:
-            raise Unavailable(
-                f"The Chroma folder {self.path} can't be made: {error}.",
-                hint="Check vector_db.path and that its parent folder is writable.",
-            ) from error
+        claim(self.path, FOLDER)
         mark = self.path / _OPENING
         if mark.exists():
             raise RuntimeError("the process before died while loading it")

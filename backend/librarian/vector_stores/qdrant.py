@@ -17,9 +17,9 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ..errors import Unavailable, missing_extra
-from ..files.owned_folder import Kind, claim
+from ..files.owned_folder import Kind
 from ..models import WINDOWS_PER_CHUNK, Ids, Selection, Vector, Vectors
-from .base import FILTERED, Hnsw, Payload, VectorStore
+from .base import FILTERED, Hnsw, Payload, VectorStore, claim
 
 logger = logging.getLogger(__name__)
 
@@ -81,10 +81,7 @@ class QdrantStore(VectorStore):
         where: dict[str, Any] = {"url": place, "api_key": api_key, "timeout": _TIMEOUT_S, "check_compatibility": False}
         if isinstance(place, Path):
             where = {"path": str(place)}
-            try:
-                claim(place, FOLDER)
-            except OSError as error:
-                raise Unavailable(f"The Qdrant folder {place} can't be made: {error}.") from error
+            claim(place, FOLDER)
         elif local:
             where = {"location": place}
         with warnings.catch_warnings():

@@ -16,10 +16,10 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import SetupError, Unavailable, missing_extra
-from ..files.owned_folder import Kind, claim
+from ..files.owned_folder import Kind
 from ..files.paths import too_long
 from ..models import Ids, Selection, Vector, Vectors
-from .base import Payload, VectorStore, passes
+from .base import Payload, VectorStore, claim, passes
 
 logger = logging.getLogger(__name__)
 
@@ -59,13 +59,7 @@ class SqliteVecStore(VectorStore):
         )
         self._lock = RLock()
         self._db: Any = None
-        try:
-            claim(path.parent, FOLDER)
-        except OSError as error:
-            raise SetupError(
-                f"The folder {path.parent} of vectors can't be made: {error.strerror}.",
-                hint="Check that the index folder is writable.",
-            ) from error
+        claim(path.parent, FOLDER)
         try:
             self._open()
         except (apsw.NotADBError, apsw.CorruptError, ValueError) as error:
