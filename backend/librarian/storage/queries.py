@@ -29,6 +29,7 @@ from .rows import (
     stored_document,
     stored_email,
     stored_included,
+    stored_text,
     text_key,
     unpack_text,
 )
@@ -154,7 +155,8 @@ class CatalogReader:
         same_mail = self._paths_by(_SAME_MAIL, [row[9] for row in rows])
         found = {}
         for doc_id, path, size, mtime_ns, digest, facts, chunk_count, indexed_at, thread_id, mail, *packed in rows:
-            document = stored_document(facts, thread_id, *packed, size=size, mtime_ns=mtime_ns)
+            known = (facts, thread_id, size, mtime_ns)
+            document = stored_document(*known) if packed[0] is None else stored_text(*packed, *known)
             alike = {*same_content.get(digest, ()), *same_mail.get(mail, ())} - {path}
             also_in = tuple(sorted(alike)[:MOST_COPIES])
             found[doc_id] = StoredDocument(doc_id, document, chunk_count, indexed_at, also_in)

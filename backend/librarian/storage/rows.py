@@ -167,21 +167,31 @@ def text_key(text: str) -> int:
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
+@lru_cache(maxsize=1024)
 def stored_chunk(row: tuple[Any, ...]) -> StoredChunk:
-    """From the values of CHUNK_COLUMNS."""
+    """From the values of CHUNK_COLUMNS; remembered, since questions find the same ones again."""
     chunk_id, doc_id, *values, facts = row
     known = dict(zip(_CHUNK_FIELDS, values, strict=True))
     return StoredChunk(chunk_id, doc_id, _CHUNK.validate_python(known | json.loads(facts)))
 
 
-def stored_document(facts: str, thread_id: str | None, text: bytes | None, structure: bytes, **known: Any) -> Document:
-    """From what the rows hold; `known` are fields that may have changed since the document was put."""
-    values = json.loads(facts) | known | {"text": "" if text is None else unpack_text(text)}
-    if text is not None:
-        values |= json.loads(zlib.decompress(structure))
+def _values(facts: str, thread_id: str | None, size: int, mtime_ns: int) -> dict[str, Any]:
+    values = json.loads(facts) | {"size": size, "mtime_ns": mtime_ns, "text": ""}
     if thread_id is not None:
         values["email"]["thread_id"] = thread_id
-    return _DOCUMENT.validate_python(values)
+    return values
+
+
+@lru_cache(maxsize=1024)
+def stored_document(facts: str, thread_id: str | None, size: int, mtime_ns: int) -> Document:
+    """A document without its text; size, time and thread may have changed since it was put. Remembered likewise."""
+    return _DOCUMENT.validate_python(_values(facts, thread_id, size, mtime_ns))
+
+
+def stored_text(text: bytes, structure: bytes, *known: Any) -> Document:
+    """The same with its text."""
+    packed = json.loads(zlib.decompress(structure)) | {"text": unpack_text(text)}
+    return _DOCUMENT.validate_python(_values(*known) | packed)
 
 
 def stored_email(facts: str, thread_id: str) -> Email:
