@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from importlib.resources import files
 from threading import Lock
@@ -53,9 +53,6 @@ class Session(Protocol):
             columns = ", ".join(f'"{name}"' for name in rows[0])
             given = ", ".join("?" * len(rows[0]))
             self.many(f"INSERT INTO {table} ({columns}) VALUES ({given})", [tuple(row.values()) for row in rows])
-
-    def stream(self, statement: str, *values: object) -> Iterator[list[Any]]:
-        """The rows that a statement returns, in batches, without holding all of them."""
 
     def notify(self, generation: int) -> None:
         """Tell other servers, where there are any, after the commit that there is a new generation."""

@@ -7,7 +7,7 @@ costs time and never an answer. It knows neither chunks nor documents.
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from ..errors import Damaged
-from ..models import HalfVectors, Vector
+from ..models import Vector
 from ..vector_stores.base import unit
 from .database import CACHE_VERSION, EMBEDDING_CACHE, Database, Session
 from .sqlite import SqliteDatabase, quarantined
@@ -45,16 +45,9 @@ class EmbeddingCache:
             )
         if not rows:
             return {}
-        vectors = dict(zip((row[0] for row in rows), unit(_half_rows(rows).astype(np.float32)), strict=True))
+        halves = np.frombuffer(b"".join(vector for _, vector in rows), dtype="<f2").reshape(len(rows), -1)
+        vectors = dict(zip((digest for digest, _ in rows), unit(halves.astype(np.float32)), strict=True))
         return {digest: vectors[digest] for digest in wanted if digest in vectors}
-
-    def scan(self, model: str, wanted: Container[str]) -> Iterator[tuple[list[str], HalfVectors]]:
-        """(hashes, float16 rows) batch by batch from one reading of all: faster where much of it is wanted."""
-        # `+` keeps SQLite from going by the index: it reads the file from front to back.
-        with self._session() as session:
-            for rows in session.stream(f"SELECT hash, vector FROM vectors WHERE +model = {_MODEL}", model):
-                if found := [row for row in rows if row[0] in wanted]:
-                    yield [row[0] for row in found], _half_rows(found)
 
     def put(self, model: str, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors, replacing equal hashes, in one transaction. Raises `ValueError` on a NaN or another shape."""
@@ -151,8 +144,3 @@ class SqliteEmbeddingCache(EmbeddingCache):
             if self._database is damaged:  # else another thread has done so
                 damaged.close()
                 self._database = self._begun_anew(error)
-
-
-def _half_rows(rows: Sequence[tuple[str, bytes]]) -> HalfVectors:
-    """The vectors of (hash, vector) rows, shape (rows, dimension); of unit length but for their rounding."""
-    return np.frombuffer(b"".join(row[1] for row in rows), dtype="<f2").reshape(len(rows), -1)

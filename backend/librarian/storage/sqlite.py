@@ -26,7 +26,6 @@ log = logging.getLogger(__name__)
 _DIALECT: Final = Dialect("INTEGER PRIMARY KEY", "TEXT", "BLOB", " WITHOUT ROWID", "")
 _SPARE: Final = 2  #: unused read connections that are kept: each keeps 2 MB of pages
 _MOST: Final = 20  #: sentences per kind of trouble
-_STREAMED: Final = 8192  #: rows per batch: as many as a block of the exact store
 _MARK: Final = ".suspect"
 _LOGS: Final = ("-wal", "-shm")
 #: What begins, ends and undoes a transaction, and a part of one.
@@ -45,21 +44,13 @@ class SqliteSession(Session):
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
 
-    def _execute(self, statement: str, values: Sequence[object]) -> sqlite3.Cursor:
+    def rows(self, statement: str, *values: object) -> list[Any]:
         # A list is one bound value, whatever its length: one prepared statement.
         bound = [json.dumps(value) if isinstance(value, list) else value for value in values]
-        return self.connection.execute(_translated(statement), bound)
-
-    def rows(self, statement: str, *values: object) -> list[Any]:
-        return self._execute(statement, values).fetchall()
+        return self.connection.execute(_translated(statement), bound).fetchall()
 
     def many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
         self.connection.executemany(statement, rows)
-
-    def stream(self, statement: str, *values: object) -> Iterator[list[Any]]:
-        cursor = self._execute(statement, values)
-        while rows := cursor.fetchmany(_STREAMED):
-            yield rows
 
 
 class SqliteDatabase(Database):

@@ -26,7 +26,6 @@ from librarian.errors import SetupError, SourceError, Unavailable
 from librarian.indexing.indexer import Indexer
 from librarian.indexing.scanner import IGNORE_FILES, FolderScanner
 from librarian.models import Failure, ReadResult, SourceFile
-from librarian.storage import sqlite
 from librarian.storage.embedding_cache import SqliteEmbeddingCache
 from librarian.vector_stores import exact, sync
 from tests.contracts.catalog_contract import document, result
@@ -631,19 +630,18 @@ def test_vectors_that_are_read_into_memory_are_told_of_until_all_are_there(
 ) -> None:
     library.complete()
     monkeypatch.setattr(sync, "_BULK", 1)
-    monkeypatch.setattr(sqlite, "_STREAMED", 1)
+    monkeypatch.setattr(sync, "_BATCH", 1)
     monkeypatch.setattr(exact, "BLOCK_ROWS", 1)
     library.store_kept.clear()
     indexer = library.reopen()
     said: list[str] = []
-    scan = SqliteEmbeddingCache.scan
+    get = SqliteEmbeddingCache.get
 
-    def watched(*given: Any) -> Iterator[Any]:
-        for batch in scan(*given):
-            yield batch  # then it is in the store, or on its way into it
-            said.append(indexer.errors()["vectors"])
+    def watched(*given: Any) -> Any:
+        said.append(indexer.errors()["vectors"])
+        return get(*given)
 
-    monkeypatch.setattr(SqliteEmbeddingCache, "scan", watched)
+    monkeypatch.setattr(SqliteEmbeddingCache, "get", watched)
     indexer.refresh()
     assert all(sentence.partition(" are")[0].endswith(" of 3") for sentence in said)
     there = [int(sentence.split()[0]) for sentence in said]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from librarian.errors import Damaged, SetupError
@@ -48,25 +48,6 @@ def test_vectors_come_back_with_unit_length_and_float16_precision(archive: Sqlit
         assert row.dtype == np.float32
         assert row == pytest.approx(kept[name], abs=1e-3)
         assert np.linalg.norm(row) == pytest.approx(1, abs=1e-6)
-
-
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(kept=st.integers(0, 30), at_once=st.integers(1, 12), every=st.integers(1, 4))
-def test_a_scan_finds_what_looking_up_finds(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, kept: int, at_once: int, every: int
-) -> None:
-    monkeypatch.setattr("librarian.storage.sqlite._STREAMED", at_once)
-    archive = SqliteEmbeddingCache(tmp_path_factory.mktemp("archive") / "vectors.sqlite")
-    archive.put("other", vectors("h1", "h2", dimension=4))
-    archive.put("m", vectors(*(f"h{number}" for number in range(kept))))
-    wanted = {f"h{number}" for number in range(0, 40, every)}
-    scanned = {name: row for names, rows in archive.scan("m", wanted) for name, row in zip(names, rows, strict=True)}
-    got = archive.get("m", sorted(wanted))
-    assert scanned.keys() == got.keys()
-    assert all(scanned[name] == pytest.approx(got[name], abs=1e-3) for name in got)
-    assert {row.dtype for row in scanned.values()} <= {np.dtype(np.float16)}
-    assert list(archive.scan("unknown", wanted)) == []
-    archive.close()
 
 
 def test_models_never_meet(archive: SqliteEmbeddingCache) -> None:

@@ -31,7 +31,6 @@ _WAIT_S: Final = 10.0
 _SILENT_S: Final = 1.0  #: how long a call waits for a server that was away the last time
 #: Seconds after which the server takes a machine that fell silent for dead, and frees what it had locked.
 _KEEPALIVE: Final = {"tcp_keepalives_idle": 10, "tcp_keepalives_interval": 5, "tcp_keepalives_count": 3}
-_STREAMED: Final = 1024  #: rows per batch
 
 # text that is ordered by bytes, whatever the database's own order; texts of any length have a hash index
 _DIALECT: Final = Dialect("bigint PRIMARY KEY", 'text COLLATE "C"', "bytea", "", "USING hash")
@@ -67,12 +66,6 @@ class PostgresSession(Session):
 
     def many(self, statement: str, rows: Iterable[Sequence[object]]) -> None:
         self.connection.cursor().executemany(_translated(statement).encode(), rows)
-
-    def stream(self, statement: str, *values: object) -> Iterator[list[Any]]:
-        with self.connection.cursor(name="stream") as cursor:
-            cursor.execute(_translated(statement).encode(), [_storable(value) for value in values])
-            while rows := cursor.fetchmany(_STREAMED):
-                yield rows
 
     def notify(self, generation: int) -> None:
         self.connection.execute("SELECT pg_notify(%s, %s)", (self._channel, str(generation)))
