@@ -176,7 +176,7 @@ def stored_chunk(row: tuple[Any, ...]) -> StoredChunk:
 
 
 def _values(facts: str, thread_id: str | None, size: int, mtime_ns: int) -> dict[str, Any]:
-    values = json.loads(facts) | {"size": size, "mtime_ns": mtime_ns, "text": ""}
+    values: dict[str, Any] = json.loads(facts) | {"size": size, "mtime_ns": mtime_ns, "text": ""}
     if thread_id is not None:
         values["email"]["thread_id"] = thread_id
     return values
