@@ -180,14 +180,13 @@ class StructureChunker:
 
     def chunk(self, document: Document) -> tuple[Chunk, ...]:
         """Chunks in order; every non-blank character outside `document.excluded` lies in at least one."""
-        text = document.text
         if not self._enabled:
             spans = self._evenly(document, _WHOLE_CHARACTERS, 0)
         elif not self._respect_boundaries:
             spans = self._evenly(document, min(HARD_CEILING_CHARACTERS, self._target * 4), self._overlap * 4)
         else:
             spans = self._by_structure(document)
-        return tuple(_numbered(document, _trimmed(text, spans)))
+        return tuple(_numbered(document, spans))
 
     def _evenly(self, document: Document, size: int, overlap: int) -> Iterator[tuple[int, int, int]]:
         """Pieces of `size` characters, split between words, each `overlap` characters before the last one ends."""
@@ -302,16 +301,6 @@ def _all_blocks(document: Document) -> Iterator[Block]:
         yield Block("paragraph", reached, len(text))
 
 
-def _trimmed(text: str, spans: Iterator[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
-    for start, end, owner in spans:
-        while start < end and text[start].isspace():
-            start += 1
-        while end > start and text[end - 1].isspace():
-            end -= 1
-        if start < end:
-            yield start, end, max(owner, start)
-
-
 def _numbered(document: Document, spans: Iterator[tuple[int, int, int]]) -> Iterator[Chunk]:
     """Spans as chunks with their heading path, page, lines and hash; they come in order of their start."""
     text, headings, pages = document.text, document.headings, document.page_starts
@@ -321,12 +310,16 @@ def _numbered(document: Document, spans: Iterator[tuple[int, int, int]]) -> Iter
     frames, unseen = list(frames_in(document)), list(unseen_in(document))
     framed = [(frame.start, frame.end) for frame in frames]
     titles = [(block.start, block.end) for block in document.blocks if block.kind == "heading"]
-    line, counted = 1, 0
-    for ordinal, (start, end, owner) in enumerate(spans):
+    line, counted, ordinal = 1, 0, -1
+    for first, last, owner in spans:
+        passage = text[first:last].strip()
+        if not passage:
+            continue
+        start = text.index(passage[0], first)
+        end, ordinal = start + len(passage), ordinal + 1
         line += text.count("\n", counted, start)
         counted = start
-        place = bisect_right(starts, owner)  # of the heading, from 1
-        passage = text[start:end]
+        place = bisect_right(starts, max(owner, start))  # of the heading, from 1
         digest = hashlib.sha256(prefixes[place] + b"\0" + passage.encode("utf-8", "surrogatepass"))
         yield Chunk(
             ordinal=ordinal,

@@ -120,7 +120,13 @@ class _Description:
             self._schema(_mapping(schema))
         for name, scheme in {**_at(root, "securityDefinitions"), **_at(components, "securitySchemes")}.items():
             out.heading(2, f"Security scheme {name}")
-            self._security(self._resolved(scheme))
+            held = self._resolved(scheme)
+            facts = ("type", "scheme", "bearerFormat", "in", "name", "flow")
+            out.paragraph(", ".join(str(held[key]) for key in facts if held.get(key)))
+            self._texts(held, "description")
+            for flow in (held, *_at(held, "flows").values()):
+                for scope, words in _at(_mapping(flow), "scopes").items():
+                    out.item(f"{scope}: {one_line(str(words or ''))}")
 
     def _path(self, path: str, given: Any, *, called_back: bool = False) -> None:
         item = self._resolved(given)
@@ -215,14 +221,6 @@ class _Description:
             is_text = isinstance(value, str)
             written = value if is_text else "".join(islice(encoder.iterencode(value), _MAX_EXAMPLE))
             self._out.fence(written[:_MAX_EXAMPLE], "" if is_text else "json")
-
-    def _security(self, scheme: Mapping[str, Any]) -> None:
-        facts = ("type", "scheme", "bearerFormat", "in", "name", "flow")
-        self._out.paragraph(", ".join(str(scheme[key]) for key in facts if scheme.get(key)))
-        self._texts(scheme, "description")
-        for flow in (scheme, *_at(scheme, "flows").values()):
-            for scope, words in _mapping(_mapping(flow).get("scopes")).items():
-                self._out.item(f"{scope}: {one_line(str(words or ''))}")
 
     def _texts(self, holder: Mapping[str, Any], *keys: str) -> None:
         """The texts under some keys as paragraphs, and where more is said."""

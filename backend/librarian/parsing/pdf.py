@@ -12,7 +12,7 @@ from ..errors import SourceError
 from ..models import Document, SourceFile
 from .document_builder import DocumentBuilder, one_line, typed_title
 from .pdf_layout import Word, in_reading_order
-from .pdf_structure import Outline, Page, write_pages
+from .pdf_structure import Outline, Page, PageWriter
 from .zip_package import refused
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class PdfParser:
         if count > _MAX_PAGES:
             builder.notes.append(f"only the first {_MAX_PAGES:,} of {count:,} pages are kept")
         title = typed_title(pdf.get_metadata_value("Title") or "")
-        write_pages(builder, pages, _outline(pdf), is_titled=bool(title))
+        PageWriter(builder, pages, _outline(pdf), is_titled=bool(title)).write()
         found = next((heading for heading in builder.headings if heading.level == 1), None)
         # Chapters begin behind the title page, and a title's first line may be larger than its others.
         is_better = found is not None and (

@@ -55,17 +55,6 @@ class Page:
         return [line for region in self.regions for line in region]
 
 
-def write_pages(builder: DocumentBuilder, pages: Sequence[Page], outline: Outline, *, is_titled: bool = False) -> None:
-    """Write all pages; running heads are left out, which is noted.
-
-    An outline leaves the title out: unless the file says it (`is_titled`), the largest words of the first page are one.
-    """
-    writer = _Writer(builder, pages, outline, is_titled)
-    for number, page in enumerate(pages):
-        writer.page(number, page)
-    writer.end_paragraph()
-
-
 def _edges(page: Page) -> set[Line]:
     """The first and last lines of a page by position, as far as white space parts them from the others."""
     lines = sorted(page.lines, key=lambda line: line.top)
@@ -81,10 +70,14 @@ def _shape(line: Line) -> str:
     return _DIGITS.sub("#", line.text.lower())
 
 
-class _Writer:
-    def __init__(self, out: DocumentBuilder, pages: Sequence[Page], outline: Outline, is_titled: bool) -> None:
-        self._out = out
-        self._outline = outline
+class PageWriter:
+    """Writes all pages; running heads are left out, which is noted.
+
+    An outline leaves the title out: unless the file says it (`is_titled`), the largest words of the first page are one.
+    """
+
+    def __init__(self, out: DocumentBuilder, pages: Sequence[Page], outline: Outline, *, is_titled: bool) -> None:
+        self._out, self._pages, self._outline = out, pages, outline
         lines = [line for page in pages for line in page.lines]
         self._looks = VisualHeadings((line.size, line.bold, len(line.text)) for line in lines)
         words = (word.text for line in lines for word in line.words if "-" in word.text[1:-1] and len(word.text) < 60)
@@ -104,7 +97,13 @@ class _Writer:
         self._pages_due = 0
         self._shift = 0  # of the outline's levels, where a title stands above them
 
-    def page(self, number: int, page: Page) -> None:
+    def write(self) -> None:
+        """Write the pages."""
+        for number, page in enumerate(self._pages):
+            self._page(number, page)
+        self._end_paragraph()
+
+    def _page(self, number: int, page: Page) -> None:
         titles = {_key(title): level for title, level in self._outline.get(number, ())}
         if self._open:
             self._pages_due += 1
@@ -118,10 +117,10 @@ class _Writer:
                 self._region(lines, titles)
         for words in (" ".join(page.turned), *page.remarks):
             if words:
-                self.end_paragraph()
+                self._end_paragraph()
                 self._out.paragraph(words)
 
-    def end_paragraph(self, words: str = "") -> None:
+    def _end_paragraph(self, words: str = "") -> None:
         """Write the open paragraph; `words` opens the next."""
         if self._open:
             self._out.paragraph(_LEADERS.sub(" … ", self._open))
@@ -137,12 +136,12 @@ class _Writer:
         while place < len(lines):
             end, rows = _table(lines, place)
             if rows:
-                self.end_paragraph()
+                self._end_paragraph()
                 self._out.table(rows)
             elif (end := self._heading(lines, place, titles)) > place:
                 pass
             elif lines[place].mono and lines[place].text.strip():
-                self.end_paragraph()
+                self._end_paragraph()
                 for line in takewhile(lambda line: line.mono, lines[place:]):
                     self._out.code_line(_code_line(line, edge))
                     end += 1
@@ -173,7 +172,7 @@ class _Writer:
         return self._write_heading(level, words, end) if level else place
 
     def _write_heading(self, level: int, words: str, end: int) -> int:
-        self.end_paragraph()
+        self._end_paragraph()
         self._out.heading(level, _LEADERS.sub(" … ", words))
         return end
 
@@ -186,11 +185,11 @@ class _Writer:
         if place == 0 and self._open and not self._open.endswith(_ENDS) and words[:1].islower():
             self._open = self._join(self._open, words)  # goes on from the column or page before
         elif (mark := _ITEM.match(words)) and len(words) > mark.end():
-            self.end_paragraph()
+            self._end_paragraph()
             bullet = _BULLET.match(mark.group())
             self._out.item(words[mark.end() :], 0, "-" if bullet else mark.group().strip())
         else:
-            self.end_paragraph(words)
+            self._end_paragraph(words)
         return end
 
     def _joined(self, lines: Sequence[Line]) -> str:

@@ -66,9 +66,11 @@ class Styles:
         def first(*path: str) -> _Element | None:
             return next((found for style in chain if (found := child(style, *path)) is not None), None)
 
-        outlines = [attribute(child(style, "pPr", "outlineLvl")) for style in chain] or [""]
-        pairs = zip(names, outlines, strict=True)
-        level = next(filter(None, (_level_of_name(name) or _level_of_outline(outline) for name, outline in pairs)), 0)
+        level = 0
+        for name, style in zip(names, chain or [None], strict=True):
+            heading = _HEADING.fullmatch(name.strip())
+            named = int(heading[1]) if heading else int(name.lower() == "title")
+            level = level or min(6, named) or _level_of_outline(attribute(child(style, "pPr", "outlineLvl")))
         return ParagraphStyle(
             level=level,
             is_code=not level and any(map(_CODE.search, names)),
@@ -84,11 +86,6 @@ class Styles:
 def _points(element: _Element | None) -> float:
     """A size in half points as points, 0 where there is none."""
     return whole(attribute(element)) / 2
-
-
-def _level_of_name(name: str) -> int:
-    match = _HEADING.fullmatch(name.strip())
-    return min(6, int(match.group(1))) if match else int(name.lower() == "title")
 
 
 def _level_of_outline(value: str) -> int:
