@@ -145,7 +145,7 @@ def attempt_of(name: str) -> Callable[[bytes], None]:
     """What is done with each input; it raises where neither an answer nor a refusal comes of it."""
     from librarian.parsing.chunking import StructureChunker
     from librarian.parsing.email.quotes import excluded_of, own_words
-    from librarian.parsing.metadata import read_front_matter
+    from librarian.parsing.front_matter import read_front_matter
     from librarian.parsing.reader import FileReader
     from librarian.text.analyzer import StandardAnalyzer
     from tests.reliability.hostile import word

@@ -92,7 +92,7 @@ def opened(judged: JudgedSet, work: Path, **overrides: object) -> Iterator[Depen
     parts = build(Settings.load(None, overrides=settings_of(judged, work) | overrides))
     try:
         parts.start()
-        parts.indexing.wait_until_idle()
+        parts.indexing.wait_until_ready()
         if parts.learning is not None:
             parts.learning.wait()
         yield parts
