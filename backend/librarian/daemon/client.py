@@ -22,7 +22,7 @@ from ..files.lock import DAEMON, STARTING, FolderLock
 from . import address as addresses
 from .address import CALL, REPLY_S, SHUT_DOWN, Address, as_error, kill_hint, ping
 from .discovery import Library
-from .unix_http import request
+from .unix_http import encoded, request
 
 if TYPE_CHECKING:
     import subprocess
@@ -254,7 +254,7 @@ def call(
     daemon = connect(library)
     if on_note is not None and (note := daemon.note(library)):
         on_note(note)
-    body = json.dumps(dict(arguments), ensure_ascii=False).encode("utf-8", "replace")
+    body = encoded(dict(arguments))
     try:
         with request(daemon.address.path, "POST", CALL + operation, body, end=end) as response:
             response.read_head()

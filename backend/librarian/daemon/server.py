@@ -33,10 +33,11 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..api.library_handle import LibraryHandle
-from ..errors import CallerError, LibrarianError, SetupError
+from ..errors import CallerError, Internal, LibrarianError, SetupError
 from ..models import REQUEST, Deadline, new_id
 from . import address as addresses
 from .address import CALL, INFO, SHUT_DOWN, Address
+from .unix_http import encoded
 
 logger = logging.getLogger(__name__)
 
@@ -168,20 +169,20 @@ class SocketServer:
 
         def work() -> bytes:
             try:
-                return _line({"result": self.handle(operation, _arguments(body), cancelled)})
+                return encoded({"result": self.handle(operation, _arguments(body), cancelled)})
             except LibrarianError as error:
-                return _line({"error": {"code": error.code, "message": error.message, "hint": error.hint}})
+                failure = error
             except Exception as error:
                 logger.exception("A call failed")
-                message = f"{type(error).__name__}: {error}"
-                return _line({"error": {"code": "internal", "message": message, "hint": "See daemon.log."}})
+                failure = Internal(f"{type(error).__name__}: {error}", hint="See daemon.log.")
+            return encoded({"error": {"code": failure.code, "message": failure.message, "hint": failure.hint}})
 
         answer = loop.run_in_executor(self._executor, work)
         try:
             while not (await asyncio.wait([answer], timeout=_PROGRESS_S))[0]:
                 if (progress := await asyncio.to_thread(self.progress, operation)) is not None:
-                    yield _line({"progress": progress})
-            yield answer.result()
+                    yield encoded({"progress": progress}) + b"\n"
+            yield answer.result() + b"\n"
         finally:
             cancelled.set()  # a thread can't be stopped; it looks at this between its steps
 
@@ -200,10 +201,6 @@ class SocketServer:
         if not self.busy() and self.on_idle is not None:
             logger.info("No client has been connected for %g s", self.idle_timeout_s)
             self.on_idle()
-
-
-def _line(content: object) -> bytes:
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
 
 def _arguments(body: bytes) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from . import address as addresses
 from .address import REPLY_S, Address
 from .client import connect
 from .discovery import Library, find
-from .unix_http import Response, request
+from .unix_http import Response, encoded, request
 
 DAEMON_ERROR: Final = -32000  #: JSON-RPC's first code for errors of a server's own
 DRAIN_S: Final = 10.0  #: how long answers are awaited after stdin has ended
@@ -150,13 +150,19 @@ class StdioBridge:
     def _exchange(self, exchange: _Exchange) -> None:
         """Answer one request."""
         try:
-            if exchange.method in ("resources/subscribe", "resources/unsubscribe") and self._revision:
-                self._subscribe(exchange, str(exchange.params.get("uri", "")))
+            subscribes = exchange.method in ("resources/subscribe", "resources/unsubscribe") and bool(self._revision)
+            if subscribes:
+                uri = str(exchange.params.get("uri", ""))
+                with self._changed:
+                    self._uris = [each for each in self._uris if each != uri]
+                    self._uris += [uri] if exchange.method == "resources/subscribe" else []
             else:
                 self._post(exchange)
             with self._stream_lock:
-                if self._stream is None:
+                if subscribes or self._stream is None:
                     self._listen()
+            if subscribes:  # the daemon watches what was asked for
+                self._send(encoded({"jsonrpc": "2.0", "id": exchange.ident, "result": {}}))
         except LibrarianError as error:
             if exchange.ident in self._open and not exchange.cancelled:
                 self._reply(exchange.ident, DAEMON_ERROR, str(error))
@@ -177,19 +183,19 @@ class StdioBridge:
                     if exchange.cancelled or self._answered(exchange, response):
                         return
                     raise ConnectionResetError("ended without an answer")
-            except (ConnectionRefusedError, FileNotFoundError):
-                pass  # nothing was sent
             except (OSError, ValueError) as error:
                 if exchange.cancelled:
                     return
-                # a daemon that ends of its own accord takes its address back
-                if exchange.method != "initialize" and addresses.read(self._library.index) == address:
-                    self._lose(address)
+                with self._find_lock:
+                    if self._address == address:
+                        self._address = None
+                # a handshake changes nothing, and a daemon that ends of its own accord takes its address back
+                is_safe = isinstance(error, ConnectionRefusedError | FileNotFoundError)  # nothing was sent
+                if not (is_safe or exchange.method == "initialize" or addresses.read(self._library.index) != address):
                     raise Unavailable(
                         f"The daemon of the index ended before it had answered ({error}).",
                         hint="Send the request again: another daemon is started by itself.",
                     ) from error
-            self._lose(address)
         raise Unavailable(f"{HANDOVERS} daemons have made way, one after another.", hint="Send it again.")
 
     def _answered(self, exchange: _Exchange, response: Response) -> bool:
@@ -203,9 +209,9 @@ class StdioBridge:
                 self._revision = str(result.get("protocolVersion", ""))
                 if isinstance(resources := result.get("capabilities", {}).get("resources"), dict):
                     resources.update(subscribe=True, listChanged=True)  # which the bridge provides
-                line = _encoded(message)
+                line = encoded(message)
             elif "error" in message and message["id"] != exchange.ident:  # of what the server couldn't understand
-                line = _encoded({**message, "id": exchange.ident})
+                line = encoded({**message, "id": exchange.ident})
             if not exchange.cancelled:
                 self._send(line)
             return True
@@ -214,16 +220,6 @@ class StdioBridge:
         return False
 
     # -- notices ---------------------------------------------------------------------------------------------------
-
-    def _subscribe(self, exchange: _Exchange, uri: str) -> None:
-        """Answer a request to subscribe or unsubscribe, once the daemon watches what is asked for."""
-        with self._changed:
-            self._uris = [each for each in self._uris if each != uri]
-            if exchange.method == "resources/subscribe":
-                self._uris.append(uri)
-        with self._stream_lock:
-            self._listen()
-        self._send(_encoded({"jsonrpc": "2.0", "id": exchange.ident, "result": {}}))
 
     def _listen(self) -> None:
         """Open a stream of notices in place of the one before, in turn with other threads. Raises `LibrarianError`
@@ -237,7 +233,7 @@ class StdioBridge:
         asked = {"jsonrpc": "2.0", "id": f"notices-{self._streams}", "method": method, "params": params}
         headers = _headers(method, params, "", self._hello)
         try:
-            stream = request(address.path, "POST", address.endpoint, _encoded(asked), headers)
+            stream = request(address.path, "POST", address.endpoint, encoded(asked), headers)
             messages = _messages(stream)
             next(messages, None)  # that the daemon watches
         except (OSError, ValueError):
@@ -254,7 +250,7 @@ class StdioBridge:
             for message, _ in messages:
                 if "method" in message:
                     message.get("params", {}).pop("_meta", None)  # of the stream, which the host knows nothing of
-                    self._send(_encoded(message))
+                    self._send(encoded(message))
         if self._stream is stream:
             self._stream = None
             if not self._closing and time.monotonic() - began > BRIEF_S:
@@ -285,16 +281,10 @@ class StdioBridge:
             self._failure, self._address = None, daemon.address
             return daemon.address
 
-    def _lose(self, address: Address) -> None:
-        """The daemon at this address has ended."""
-        with self._find_lock:
-            if self._address == address:
-                self._address = None
-
     # -- lines -----------------------------------------------------------------------------------------------------
 
     def _reply(self, ident: Id | None, code: int, text: str) -> None:
-        self._send(_encoded({"jsonrpc": "2.0", "id": ident, "error": {"code": code, "message": text}}))
+        self._send(encoded({"jsonrpc": "2.0", "id": ident, "error": {"code": code, "message": text}}))
 
     def _send(self, line: bytes) -> None:
         with self._writing:
@@ -337,10 +327,6 @@ def _text(value: str) -> str:
     if value.isascii() and value.isprintable() and value == value.strip() and not value.startswith("=?"):
         return value
     return f"=?base64?{binascii.b2a_base64(value.encode('utf-8', 'replace'), newline=False).decode()}?="
-
-
-def _encoded(message: object) -> bytes:
-    return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
