@@ -62,9 +62,8 @@ def spec_of(name: str) -> ModelSpec:
     A hub name or folder that has no row gets dimension 0: what it is like is known once it has been fetched
     (`read_spec`). Raises `SetupError` for a bare name without a row, with the nearest one.
     """
-    row = _row(name)
-    if row is not None:
-        return replace(row[0], name=canonical(name))
+    if (row := _row(name)) is not None:
+        return row[0]
     if "/" in name or Path(os.path.expanduser(name)).is_dir():
         return ModelSpec(name, 0, LONGEST)
     near = get_close_matches(name.lower(), _BY_NAME, n=1, cutoff=0.4)
@@ -78,26 +77,22 @@ def spec_of(name: str) -> ModelSpec:
 def canonical(name: str) -> str:
     """One name for a model however it is written; a name that means nothing stays as it is."""
     row = _row(name)
-    return row[0].name + _revision(name) if row else name
+    return row[0].name if row else name
 
 
 def hub_name(name: str) -> str:
     """Where a model is published, with the revision that the name asks for; the name itself where it has no row."""
     row = _row(name)
-    return row[1] + _revision(name) if row else name
+    return row[1] if row else name
 
 
 def _row(name: str) -> tuple[ModelSpec, str] | None:
-    """The row of a model's name, whatever revision it asks for; a service's models have no revisions."""
-    revision = _revision(name)
-    row = _BY_NAME.get(name.removesuffix(revision).lower())
-    return row if row is None or row[1] or not revision else None
-
-
-def _revision(name: str) -> str:
-    """`@revision` at the end of a model's name; empty where there is none."""
-    _, at, revision = name.partition("@")
-    return at + revision
+    """The row of a model, at the revision that its name asks for; a service's models have no revisions."""
+    base, at, revision = name.partition("@")
+    spec, place = _BY_NAME.get(base.lower(), (None, ""))
+    if spec is None or (at and not place):
+        return None
+    return replace(spec, name=f"{spec.name}{at}{revision}"), f"{place}{at}{revision}"
 
 
 def read_spec(name: str, folder: Path) -> ModelSpec:

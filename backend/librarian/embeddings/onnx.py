@@ -161,21 +161,14 @@ class OnnxEmbedder(OnnxModel, TextEmbedder):
 
 
 def batches(lengths: Sequence[int], most: int) -> list[list[int]]:
-    """Indices in batches of texts of like length: at most `most`, and fewer where texts are long.
+    """Indices in batches of texts of like length: at most `most`, and fewer where a text is long.
 
     >>> batches([9, 2, 8, 3], 2)
     [[1, 3], [2, 0]]
     """
-    order = sorted(range(len(lengths)), key=lambda index: (lengths[index], index))
-    out: list[list[int]] = []
-    for index in order:
-        # Sorted, so the newcomer is the longest of its batch and decides how wide all become.
-        most_here = min(most, max(_LEAST_BATCH, _TOKENS_PER_BATCH // max(1, lengths[index])))
-        if out and len(out[-1]) < most_here:
-            out[-1].append(index)
-        else:
-            out.append([index])
-    return out
+    most = min(most, max(_LEAST_BATCH, _TOKENS_PER_BATCH // max([1, *lengths])))
+    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+    return [order[first : first + most] for first in range(0, len(order), most)]
 
 
 def padded(rows: Sequence[Sequence[int]], inputs: set[str]) -> dict[str, npt.NDArray[np.int64]]:
