@@ -76,23 +76,18 @@ class FairSemaphore:
     def __init__(self, at_once: int) -> None:
         self._free = at_once  #: below 0 where a thread that came back without a place is still to leave
         self._changed = Condition()
-        self._waiting: deque[object] = deque()  #: one for each that waits, or is about to enter
-
-    @property
-    def waiting(self) -> int:
-        """How many wait."""
-        return len(self._waiting)
+        self.waiting: deque[object] = deque()  #: one for each that waits, or is about to enter
 
     def __enter__(self) -> None:
         own = object()
         with self._changed:
-            self._waiting.append(own)
+            self.waiting.append(own)
             try:
-                while self._free <= 0 or self._waiting[0] is not own:
+                while self._free <= 0 or self.waiting[0] is not own:
                     self._changed.wait()
                 self._free -= 1
             finally:  # Ctrl-C, too
-                self._waiting.remove(own)
+                self.waiting.remove(own)
                 self._changed.notify_all()
 
     def __exit__(self, *_: object) -> None:
@@ -245,12 +240,8 @@ class HybridSearchEngine:
     def search(self, query: Query, deadline: Deadline | None = None) -> SearchOutcome:
         """Answer a query. Raises `CallerError` for an unknown mode, and after the deadline."""
         started, deadline = time.perf_counter(), deadline or Deadline()
-        for tries in range(TRIES, 0, -1):
-            found = self._answer(query, deadline, started, last=tries == 1)
-            if found is not None:
-                break
-        assert found is not None
-        return found
+        answers = (self._answer(query, deadline, started, last=tries + 1 == TRIES) for tries in range(TRIES))
+        return next(found for found in answers if found is not None)
 
     def sections(self, query: Query, deadline: Deadline | None = None) -> tuple[Hit, ...]:
         """The sections of one document that answer, in the document's order, within `max_tokens`.
@@ -506,13 +497,11 @@ class HybridSearchEngine:
         if context.mode == "hybrid" and weight is not None:
             return ranking.by_weight(candidates, weight)
         options, embedded = self._options, context.embedded
-        fusion: str = options.fusion
-        if fusion == "learned" and embedded is not None:
-            complete = embedded >= EMBEDDED_SHARE * context.columns.select(NO_FILTERS).count
-            fusion = "learned" if complete else "words" if candidates.keyword.ids else "rrf"
-        if fusion == "words":
+        fusion, chunks = options.fusion, context.columns.select(NO_FILTERS).count
+        incomplete = fusion == "learned" and embedded is not None and embedded < EMBEDDED_SHARE * chunks
+        if incomplete and candidates.keyword.ids:
             fused = ranking.by_keyword(candidates)
-        elif fusion == "rrf":
+        elif incomplete or fusion == "rrf":
             fused = ranking.by_rrf(candidates, options.rrf_k)
         elif fusion == "weighted":
             fused = ranking.by_scores(candidates, options.keyword_weight, options.semantic_weight)

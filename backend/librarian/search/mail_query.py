@@ -61,9 +61,6 @@ def without_operators(query: str, given: Mapping[str, Any]) -> tuple[str, dict[s
     of several recipients must be meant. A blank may follow the colon, and brackets stand around the value.
     Raises `CallerError` where an operator and an argument, or two operators, say different things, for a `-` before
     another operator than `has:`, and for operators of mail programs that are none here.
-
-    >>> without_operators('from:ann has:attachment budget', {})
-    ('budget', {'sender': 'ann', 'has_attachments': True})
     """
     found: dict[str, Any] = {}
     if ":" not in query:
@@ -152,12 +149,6 @@ def named_senders(question: str, senders: Iterable[str]) -> frozenset[str]:
 
     A whole name, or its first and last word, tells by itself. One word of it may be anything (Will, Page, Debian): it
     counts behind "from" and the like in capitals, before "said" and the like, and with a possessive s in capitals.
-
-    >>> senders = ("ann lee <ann@x.org>", "will page <will@y.org>")
-    >>> sorted(named_senders("ann lee pump order", senders)), sorted(named_senders("will the page load", senders))
-    (['ann lee <ann@x.org>'], [])
-    >>> [sorted(named_senders(text, senders)) for text in ("what did ann say of it", "Ann's plan", "mail from Will")]
-    [['ann lee <ann@x.org>'], ['ann lee <ann@x.org>'], ['will page <will@y.org>']]
     """
     asked = _NAME_WORD.findall(question)
     words = ["", *[_POSSESSIVE.sub("", unaccented(word)).strip(".-") for word in asked], ""]

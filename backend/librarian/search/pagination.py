@@ -198,19 +198,12 @@ def pack(groups: Sequence[Group], excerpts: Excerpts, reader: CatalogReader, out
             break
         count += 1
     groups, listed = groups[:count], []
-    for group in groups:  # the heading of a chunk in the section that is shown needn't be repeated
-        own = group.hit.chunk.chunk.heading_path
-        listed.append(
-            [
-                Further(
-                    one.line_start,
-                    one.line_end,
-                    _tokens_in(len(one.text)),
-                    without_hidden(one.heading_path[-1]) if one.heading_path not in (own, ()) else "",
-                )
-                for one in group.others
-            ]
-        )
+    for group in groups:
+        own, found = (group.hit.chunk.chunk.heading_path, ()), []
+        for one in group.others:  # the heading of the section that is shown needn't be repeated
+            heading = without_hidden(one.heading_path[-1]) if one.heading_path not in own else ""
+            found.append(Further(one.line_start, one.line_end, _tokens_in(len(one.text)), heading))
+        listed.append(found)
     left = max(0, aim - sum(heads[:count]) - sum(map(_size_of, listed[:WITH_LIST])))
     packed: list[Hit] = []
     for number, group in enumerate(groups):

@@ -61,11 +61,7 @@ def why_no_answer(query: AnalyzedQuery, fewest: int = FEWEST_TERMS) -> str:
 
 
 def answer_from_template(text: str, query_type: str) -> str:
-    """An answer-like passage about an English question's topic.
-
-    >>> answer_from_template("How do I configure authentication?", "navigational")
-    'Configure authentication. This section is the reference and guide for configure authentication.'
-    """
+    """An answer-like passage about an English question's topic."""
     topic = _QUESTION_OPENING.sub("", text.strip()).strip(" ?!.") or text.strip(" ?!.")
     return _TEMPLATES[query_type].format(topic=topic, Topic=topic[:1].upper() + topic[1:])
 

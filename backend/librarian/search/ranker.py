@@ -103,14 +103,11 @@ def document_features(candidates: Candidates) -> DocumentFeatures:
         "both": chunk_scores(candidates) / sum(CHUNK_WEIGHTS),
     }
     for name, scores in chunks.items():
-        best, further = aggregated(nan_to_zero(scores), owner, len(docs), FLOOR.get(name, 0.0))
-        values[name], values[f"{name}_further"], values[f"{name}_scaled"] = (
-            best,
-            further,
-            _scaled(best, FLOOR.get(name, 0.0)),
-        )
+        floor = FLOOR.get(name, 0.0)
+        values[name], values[f"{name}_further"] = aggregated(nan_to_zero(scores), owner, len(docs), floor)
+        values[f"{name}_scaled"] = _scaled(values[name], floor)
         if name in FLOOR:
-            ranks[f"{name}_scaled"] = ranks_of(best + further)
+            ranks[f"{name}_scaled"] = ranks_of(values[name] + values[f"{name}_further"])
     if candidates.in_links.any():
         in_links = np.zeros(len(docs))
         in_links[owner] = candidates.in_links
@@ -167,15 +164,7 @@ class LinearRanker:
     unsupported: float = 1.0  #: share of what meaning brings where its model wasn't trained on the query's language
 
     def parts(self, documents: DocumentFeatures) -> list[Part]:
-        """The reasons for documents' places; their sums are the documents' scores.
-
-        >>> values = {"keyword_further": np.array([0.5]), "semantic_scaled": np.array([0.25])}
-        >>> found = LinearRanker({"keyword_further": 2.0, "semantic_scaled": 4.0}).parts(
-        ...     DocumentFeatures(np.array([7]), values, {})
-        ... )
-        >>> [part.points.tolist() for part in found]
-        [[1.0], [1.0]]
-        """
+        """The reasons for documents' places; their sums are the documents' scores."""
         weights = {**GIVEN, **self.weights}
         values = {name: documents.values[name] for name in NAMES if weights.get(name) and name in documents.values}
         return [
@@ -200,10 +189,6 @@ def in_sentences(weights: dict[str, float], share: float) -> dict[str, float]:
     """The weights for a question in a sentence; `share` (0–1) of its candidates are documents of several chunks.
 
     The most that scaled features can bring stays the same, so that sums of different queries compare.
-
-    >>> found = in_sentences({"keyword_scaled": 5.0, "semantic_scaled": 5.0}, 0.5)
-    >>> {name: round(weight, 3) for name, weight in found.items()}
-    {'keyword_scaled': 3.75, 'semantic_scaled': 6.25}
     """
     if not share:
         return weights  # not changed by rounding

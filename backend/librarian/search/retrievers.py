@@ -28,12 +28,7 @@ class QueryAdapter:
     matrix: Vectors  #: M of shape (dimension, dimension); its rows aren't of unit length
 
     def __call__(self, question: Vector) -> Vector:
-        """The unit vector of `question + M question`.
-
-        >>> turned = QueryAdapter("", np.array([[0, 0], [1, 0]], dtype=np.float32))(np.array([1, 0], dtype=np.float32))
-        >>> turned.round(3).tolist()
-        [0.7070000171661377, 0.7070000171661377]
-        """
+        """The unit vector of `question + M question`."""
         turned = question + self.matrix @ question
         length = float(np.linalg.norm(turned))
         return np.asarray(turned / length, dtype=np.float32) if length > 0 else question
@@ -44,12 +39,7 @@ class QueryAdapter:
 
     @classmethod
     def of_text(cls, model: str, text: str) -> QueryAdapter | None:
-        """What `as_text` made; None for anything else.
-
-        >>> kept = QueryAdapter("m", np.eye(3, dtype=np.float32)).as_text()
-        >>> QueryAdapter.of_text("m", kept).matrix.tolist() == np.eye(3).tolist(), QueryAdapter.of_text("m", "?")
-        (True, None)
-        """
+        """What `as_text` made; None for anything else."""
         try:
             numbers = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f2").astype(np.float32)
         except (binascii.Error, ValueError):
@@ -102,12 +92,8 @@ class VectorRetriever:
         self._embedder = embedder
         self._vectors = vectors
         self._threshold = threshold
+        self.configured = embedder is not None  #: False where embeddings are switched off
         self.adapters: tuple[QueryAdapter, ...] = ()
-
-    @property
-    def configured(self) -> bool:
-        """False where embeddings are switched off."""
-        return self._embedder is not None
 
     def query(self, text: str, *, adapted: bool = True, embedded: int = 0) -> VectorQuery:
         """The vector query of a text, adapted to the library where it is `adapted`.

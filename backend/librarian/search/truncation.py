@@ -59,39 +59,27 @@ def spans_of(chunk: Chunk) -> Sequence[Span]:
     """The chunk's spans in order. Blank lines are in none, nor are lines that show nothing, such as tags, nor the rules
     above and below titles.
     """
-    text = chunk.text
+    text, first = chunk.text, 0
     found: list[Span] = []
     paragraph: list[_Line] = []
-    containers, titles, never = iter(chunk.frames), iter(chunk.titles), (len(text), len(text) + 1)
-    hidden = iter(chunk.unseen)
-    container, title, unseen = next(containers, None), next(titles, never), next(hidden, never)
-    first = 0
     for number, line in enumerate(text.split("\n"), chunk.line_start):
         last = first + len(line)
-        kind = "nothing"
-        if line and not line.isspace():
-            while container is not None and container.end <= first:
-                container = next(containers, None)
-            while title[1] <= first:
-                title = next(titles, never)
-            while unseen[1] <= first:
-                unseen = next(hidden, never)
-            if container is not None and container.start <= first:
-                kind = "container"
-            elif unseen[0] > first or last > unseen[1]:
-                kind = "prose" if title[0] > first else "title"
-                if unseen[0] <= first < unseen[1]:
-                    first = unseen[1]
-        if kind == "prose":
-            paragraph.append((first, last, number))
+        container = next((frame for frame in chunk.frames if frame.start <= first < frame.end), None)
+        shown_from = first
+        if container is None:  # of a line that is hidden in part, the rest is shown
+            shown_from = next((end for start, end in chunk.unseen if start <= first < end), first)
+        is_shown = bool(line.strip()) and (shown_from < last)
+        is_title = any(start <= first < end for start, end in chunk.titles)
+        if is_shown and container is None and not is_title:
+            paragraph.append((shown_from, last, number))
         else:
             if paragraph:
                 _add_paragraph(found, text, paragraph)
                 paragraph = []
-            if kind == "container":
+            if is_shown and container is not None:
                 found.append(Span(first, last, number, number, container))
-            elif kind == "title" and not _ADORNMENT.match(line):
-                _add(found, text, (first, last, number), (first, last, number), heading=True)
+            elif is_shown and not _ADORNMENT.match(line):
+                _add(found, text, (shown_from, last, number), (shown_from, last, number), heading=True)
         first = last + 1
     if paragraph:
         _add_paragraph(found, text, paragraph)

@@ -144,11 +144,7 @@ class StandardAnalyzer:
         return self.entry(text)[1]
 
     def entry(self, text: str, language: str = "") -> tuple[str, list[str]]:
-        """`tokens` joined by single spaces, and `identifiers`, in one pass: what an index stores of a passage.
-
-        >>> StandardAnalyzer().entry("Calling read_parquet() on the pods")
-        ('call read_parquet read parquet pod', ['read_parquet'])
-        """
+        """`tokens` joined by single spaces, and `identifiers`, in one pass: what an index stores of a passage."""
         found = list(map(self._entries[language or "en"].__getitem__, text.split()))
         names = chain.from_iterable([names for _, names in found if names])
         return " ".join([tokens for tokens, _ in found if tokens]), list(dict.fromkeys(names))
@@ -168,9 +164,6 @@ class StandardAnalyzer:
     def is_common(self, word: str, languages: Sequence[str] = ()) -> bool:
         """Whether a word in lower case, or a form of it, is frequent in one of these languages or in English, or a
         common word of computing.
-
-        >>> [StandardAnalyzer().is_common(word) for word in ("vanishes", "namespaces", "excel", "databricks")]
-        [True, True, False, False]
         """
         asked = dict.fromkeys((*(language or "en" for language in languages[: dictionaries.READ]), "en"))
         return any(
@@ -184,10 +177,6 @@ class StandardAnalyzer:
         """Every spelling one edit away from a word in lower case, with what it is indexed as in any of these languages:
         nothing, where it is a stop word. Empty where the first of them has no dictionary: there, what occurs nowhere is
         rather a form of a word than misspelt.
-
-        >>> found = StandardAnalyzer().edits("whcih")
-        >>> found["which"], StandardAnalyzer().edits("nods")["nodes"], len(found)
-        ((), ('node',), 285)
         """
         asked = tuple(dict.fromkeys(language or "en" for language in languages[: dictionaries.READ])) or ("en",)
         if dictionaries.dictionary(asked[0]) is None:

@@ -48,11 +48,7 @@ _SKINS = range(0x1F3FB, 0x1F400)  #: that change the emoji before them
 
 
 def whole_until(text: str, at: int) -> int:
-    """`at`, or where the sign begins that a cut there would part: a letter with its marks, an emoji of several.
-
-    >>> whole_until("cafe\u0301", 4), whole_until("cafe\u0301", 3), whole_until("abc", 9)
-    (3, 3, 9)
-    """
+    """`at`, or where the sign begins that a cut there would part: a letter with its marks, an emoji of several."""
     if not 0 < at < len(text) or text[at].isascii():
         return at
     least = max(0, at - _FURTHEST)
@@ -63,11 +59,7 @@ def whole_until(text: str, at: int) -> int:
 
 
 def whole_from(text: str, at: int) -> int:
-    """`at`, or where the sign ends that a beginning there would part.
-
-    >>> whole_from("cafe\u0301s", 4), whole_from("cafe\u0301s", 3)
-    (5, 3)
-    """
+    """`at`, or where the sign ends that a beginning there would part."""
     if not 0 < at < len(text) or text[at].isascii():
         return at
     end, most = at, min(len(text), at + _FURTHEST)
@@ -87,11 +79,7 @@ def _belongs(before: str, char: str) -> bool:
 
 
 def caseless(name: str) -> str:
-    """A name in one case and one form of its accents, so that equals are equal (canonical caseless matching).
-
-    >>> caseless("Zoe\u0308 GÄRTNER") == caseless("zoë gärtner")
-    True
-    """
+    """A name in one case and one form of its accents, so that equals are equal (canonical caseless matching)."""
     if name.isascii():
         return name.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())

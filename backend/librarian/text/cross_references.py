@@ -190,18 +190,10 @@ SHORTCODE: Final = re.compile(r"\{\{[<%]\s*(?:include|readfile|code_sample|coden
 
 
 def message(what: str, target: str) -> str:
-    """The line for a target. Parentheses, because brackets are markup in some formats.
-
-    >>> message("Included file not found", "code/a.py")
-    '(Included file not found: code/a.py)'
-    """
+    """The line for a target. Parentheses, because brackets are markup in some formats."""
     return f"({what}: {' '.join(target.split())[:LONGEST_SHOWN]})"
 
 
 def paths_alone(text: str) -> str:
-    """The text as it is embedded: of such lines the path, which says what belongs there, with blanks before it.
-
-    >>> paths_alone("Run it: (Included file not found: a.sh)").split()
-    ['Run', 'it:', 'a.sh']
-    """
+    """The text as it is embedded: of such lines the path, which says what belongs there, with blanks before it."""
     return MESSAGE.sub(lambda match: match[0].partition(": ")[2].rstrip(")").rjust(len(match[0])), text)

@@ -78,11 +78,7 @@ _BRITISH = (
 
 
 def american(word: str) -> str:
-    """A word in lower case with an American ending in place of a British one.
-
-    >>> [american(word) for word in ("centres", "colour", "serialise", "labelled", "cluster")]
-    ['centers', 'color', 'serialize', 'labeled', 'cluster']
-    """
+    """A word in lower case with an American ending in place of a British one."""
     for british, own in _BRITISH:
         word = british.sub(own, word)
     return word

@@ -4,27 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
-
-
-def _ranges(points: Iterator[int]) -> str:
-    """A regex class body for ascending code points, as few ranges as possible."""
-    out: list[str] = []
-    start = last = -2
-    for point in points:
-        if point != last + 1:
-            if start >= 0:
-                out.append(f"\\u{start:04x}-\\u{last:04x}")
-            start = point
-        last = point
-    out.append(f"\\u{start:04x}-\\u{last:04x}")
-    return "".join(out)
-
 
 #: Combining marks of the basic plane, which `\\w` leaves out, and the invisible characters that may stand inside a
 #: word: soft hyphen, zero-width space, joiners, word joiner, variants of emoji, byte order mark.
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufe0e\ufe0f\ufeff"
-MARKS = _ranges(p for p in range(0x300, 0xFE30) if unicodedata.category(chr(p)) in {"Mn", "Mc"}) + _INVISIBLE
+_MARKS = (chr(point) for point in range(0x300, 0xFE30) if unicodedata.category(chr(point)) in {"Mn", "Mc"})
+MARKS = "".join((*_MARKS, _INVISIBLE))
 #: Characters inside of words for which others write an ASCII one: the apostrophe that is a letter by its Unicode
 #: category, in Ukrainian, and the hyphen and the one that breaks no line, which word processors and web pages put into
 #: names.
@@ -91,11 +76,7 @@ def has_spaceless(text: str) -> bool:
 
 
 def fold_accents(word: str) -> str:
-    """Accents off Latin letters; other scripts keep their marks, which make other letters there (й, ガ).
-
-    >>> fold_accents("crème brûlée"), fold_accents("йод")
-    ('creme brulee', 'йод')
-    """
+    """Accents off Latin letters; other scripts keep their marks, which make other letters there (й, ガ)."""
     if word.isascii():
         return word
     out: list[str] = []
@@ -113,9 +94,6 @@ def fold_accents(word: str) -> str:
 def without_invisible(text: str) -> tuple[str, list[int]]:
     """The text without characters that nobody sees though they may stand inside a word, such as a soft hyphen, and of
     each that stays where it stood.
-
-    >>> without_invisible("get\\u00adUser")
-    ('getUser', [0, 1, 2, 4, 5, 6, 7])
     """
     places = [place for place, char in enumerate(text) if char not in _INVISIBLE]
     return "".join([text[place] for place in places]), places
@@ -151,9 +129,6 @@ def bigrams(run: str) -> list[tuple[str, int, int]]:
     """Overlapping pairs of written units with their places; one unit alone stands for itself.
 
     Bigrams are what search engines index such scripts by where no dictionary is at hand (Lucene's CJKBigramFilter).
-
-    >>> [gram for gram, _, _ in bigrams("東京都")]
-    ['東京', '京都']
     """
     units = [match.span() for match in _UNIT.finditer(run)]
     if len(units) == 1:

@@ -72,11 +72,7 @@ class Part(NamedTuple):
 
 
 def signs(piece: str) -> list[tuple[str, int, int]]:
-    """Operators and emoji of a piece with their places; a mark that ends a sentence may stand behind an operator.
-
-    >>> signs("`??`,"), signs("|>?"), signs("---"), [sign for sign, _, _ in signs("🚀 👍🏽")]
-    ([('??', 1, 3)], [('|>', 0, 2)], [], ['🚀', '👍'])
-    """
+    """Operators and emoji of a piece with their places; a mark that ends a sentence may stand behind an operator."""
     found = [] if piece.isascii() else [(match.group(), *match.span()) for match in _EMOJI.finditer(piece)]
     for match in _OPERATOR.finditer(piece):
         sign, start = match.group(), match.start()
@@ -128,9 +124,6 @@ def is_named(piece: str, start: int, end: int) -> bool:
     """Whether a compound that could be a name, `piece[start:end]`, is meant as one where it stands.
 
     Prose is where it is a path from the root, a header's name, or marked as code.
-
-    >>> [is_named(text, 1, 10) for text in ("/etc/hosts ", "`read-only`", "(read-only)", " Set-Cookie", " Read-Only ")]
-    [True, True, False, True, False]
     """
     raw, before, after = piece[start:end], piece[start - 1 : start], piece[end : end + 1]
     if looks_like_identifier(raw) or not looks_like_identifier(raw, or_prose=True):

@@ -76,7 +76,7 @@ def test_who_waits_longest_is_next_however_soon_another_asks_again() -> None:
             order.append(name)
 
     def waited_for(count: int) -> bool:
-        return turns.waiting == count
+        return len(turns.waiting) == count
 
     with ThreadPoolExecutor(2) as threads:
         with turns:
@@ -126,7 +126,7 @@ def test_who_gives_up_waiting_keeps_nobody_out(ring: Callable[[], object]) -> No
     with pytest.raises(KeyboardInterrupt), turns:
         pass
     holder.end()
-    assert turns.waiting == 0
+    assert len(turns.waiting) == 0
     with turns:
         pass
 
@@ -149,7 +149,7 @@ def test_who_gives_up_coming_back_leaves_no_turn_too_many(ring: Callable[[], obj
         leave()
     waiter = threading.Thread(target=other)
     waiter.start()
-    until(lambda: turns.waiting == 1)
+    until(lambda: len(turns.waiting) == 1)
     assert not done.is_set()
     held[0].end()
     assert done.wait(PATIENCE_S)
