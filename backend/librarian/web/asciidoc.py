@@ -37,20 +37,20 @@ class _Page:
         self.made: list[str] = []
         self._lines, self._first = text.split("\n"), first
         self._titles: dict[str, str] = dict(_NAMED_TITLE.findall(text))
-        self._open: list[tuple[str, str]] = []  # marks of the boxes and lists that are open, and what ends each
+        self._open: list[tuple[str, str]] = []  # mark and tag of each box and list that is open
         self._title, self._attributes = "", ["", ""]  # what stands above the next block
         self._is_attached = False  # whether the next block belongs to the last item of a list
 
     def _put(self, tag: str, at: int, body: str, attributes: str = "") -> None:
         self.made.append(f'<{tag} data-line="{self._first + at}"{attributes}>{body}</{tag}>\n')
 
-    def _begin(self, mark: str, tag: str, at: int, end: str = "", attributes: str = "") -> None:
+    def _begin(self, mark: str, tag: str, at: int, attributes: str = "") -> None:
         self.made.append(f'<{tag} data-line="{self._first + at}"{attributes}>')
-        self._open.append((mark, f"{end}</{tag}>\n"))
+        self._open.append((mark, tag))
 
     def close(self, place: int) -> None:
-        """End what was opened from a place on."""
-        self.made += [end for _, end in self._open[place:][::-1]]
+        """End what was opened from a place on; the ends of items follow from it."""
+        self.made += [f"</{tag}>\n" for _, tag in self._open[place:][::-1]]
         del self._open[place:]
 
     def _lists(self) -> int:
@@ -103,9 +103,9 @@ class _Page:
         elif found := _PICTURE.match(line):
             self._put("p", at, f'<img alt="{escape(found[2] or found[3])}" src="{escape(found[1])}">')
         elif DELIMITER.match(line):
-            place = next((place for place, (each, _) in enumerate(self._open) if each == mark), -1)
-            if place >= 0:
-                self.close(place)
+            marks = [each for each, _ in self._open]
+            if mark in marks:
+                self.close(marks.index(mark))
             else:
                 self._box(mark, at)
                 self._attributes = ["", ""]
@@ -117,7 +117,7 @@ class _Page:
             self._begin(mark, "blockquote", at)
         elif note or self._title or mark[:1] in ("=", "*"):
             self._title = self._title or (note[1].capitalize() if note else "")
-            self._begin(mark, "div", at, attributes=' class="admonition"')
+            self._begin(mark, "div", at, ' class="admonition"')
         else:
             self._begin(mark, "div", at)
         self._titled()
@@ -169,14 +169,12 @@ class _Page:
     def _item(self, mark: str, tag: str, item: str, at: int) -> None:
         """Begin an item: of an open list, which ends those in it, or of a new one in the last item."""
         lists = self._lists()
-        place = next((place for place, (each, _) in enumerate(self._open[lists:], lists) if each == mark), -1)
-        end = "</dd>\n" if item == "dt" else "</li>\n"
-        if place >= 0:
-            self.close(place + 1)
-            self.made.append(end)
+        marks = [each for each, _ in self._open[lists:]]
+        if mark in marks:
+            self.close(lists + marks.index(mark) + 1)
         else:
-            self._begin(mark, tag, at, end)
-        self.made.append(f'<{item} data-line="{self._first + at}">')
+            self._begin(mark, tag, at)
+        self.made.append(f'\n<{item} data-line="{self._first + at}">')
 
     # -- tables
 

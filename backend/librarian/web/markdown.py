@@ -54,23 +54,19 @@ def markdown(text: str) -> str:
 def written(text: str) -> str:
     """HTML of what a parser wrote out of another format: headings, lists, tables and fences, in which no sign is
     markup."""
-    html: str = _plain_parser().render(text)
+    html: str = _parser(written=True).render(text)
     return html
 
 
 @cache
-def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-    parser.use(front_matter_plugin).use(deflist_plugin).use(footnote_plugin).use(admon_plugin)
-    parser.inline.ruler.before("link", "site", _site_link)
-    parser.add_render_rule("front_matter", _front_matter)
-    parser.core.ruler.push("lines", _number)
-    return parser
-
-
-@cache
-def _plain_parser() -> MarkdownIt:
-    parser = MarkdownIt("zero").enable(["table", "fence", "list", "heading", "hr"])
+def _parser(*, written: bool = False) -> MarkdownIt:
+    if written:
+        parser = MarkdownIt("zero").enable(["table", "fence", "list", "heading", "hr"])
+    else:
+        parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+        parser.use(front_matter_plugin).use(deflist_plugin).use(footnote_plugin).use(admon_plugin)
+        parser.inline.ruler.before("link", "site", _site_link)
+        parser.add_render_rule("front_matter", _front_matter)
     parser.core.ruler.push("lines", _number)
     return parser
 

@@ -79,9 +79,10 @@ _CLEANER = nh3.Cleaner(
 )
 
 
-def clean(markup: str) -> Markup:
-    """HTML of which only elements, attributes and classes remain that can do nothing."""
-    return Markup(_CLEANER.clean(markup))
+def _cleaned(root: Any) -> Markup:
+    """What a bare `div` holds, of which only elements, attributes and classes remain that can do nothing."""
+    text: str = html.tostring(root, encoding="unicode")
+    return Markup(_CLEANER.clean(text.removeprefix("<div>").removesuffix("</div>")))
 
 
 # -- documents
@@ -108,7 +109,7 @@ def document(
     target = page.passage(*named, words) if named else page.place(section)
     if target is not None:
         target.set("id", "s-passage")
-    return clean(_inside(root)), target is not None
+    return _cleaned(root), target is not None
 
 
 def tree(form: Form, text: str, titles: Mapping[int, HeadingItem] = MappingProxyType({})) -> Any:
@@ -150,13 +151,7 @@ def words(text: str, wanted: Sequence[str] = (), *, links: bool = True) -> Marku
     if links:
         _replace(root, _WEB_ADDRESS, "a")
     _replace(root, _pattern(wanted), "mark")
-    return clean(_inside(root))
-
-
-def _inside(root: Any) -> str:
-    """What a `div` without attributes holds."""
-    text: str = html.tostring(root, encoding="unicode")
-    return text.removeprefix("<div>").removesuffix("</div>")
+    return _cleaned(root)
 
 
 _BOXES = ("aside", "article", "main", "header", "footer", "nav", "center", "form", "fieldset")

@@ -14,16 +14,7 @@ from ..api.model_text import progress
 from ..documents.addresses import lines_at
 from ..errors import LibrarianError, NotFound, counted
 from ..models import Mode
-from ..schemas import (
-    MAX_QUERY_LENGTH,
-    DocumentRequest,
-    DocumentResponse,
-    EmailSearchResponse,
-    Result,
-    SearchResponse,
-    StatusResponse,
-    ThreadRequest,
-)
+from ..schemas import MAX_QUERY_LENGTH, DocumentResponse, EmailSearchResponse, Result, SearchResponse, StatusResponse
 from ..search.suggestions import no_mention
 from . import rendering
 from .state import FILTERS, LABELS, LISTS, PER_PAGE, State
@@ -185,8 +176,9 @@ def _panel(library: Librarian, state: State, answer: Answer | None) -> dict[str,
 
 
 def _thread(library: Librarian, state: State) -> dict[str, Any]:
-    found = library.get_thread(**ThreadRequest(thread_id=state["thread"], max_chars=0).model_dump())
-    chosen = next((place for place, mail in enumerate(found.emails) if mail.file_path == state["doc"]), 0)
+    found = library.get_thread(thread_id=state["thread"], max_chars=0)
+    paths = [mail.file_path for mail in found.emails]
+    chosen = paths.index(state["doc"]) if state["doc"] in paths else len(paths) - 1
     title = found.subject or "(no subject)"
     return {"title": title, "thread": found, "chosen": chosen, "citation": f"{found.subject}. {state['doc']}"}
 
@@ -225,9 +217,8 @@ def _part(library: Librarian, path: str, line: int) -> DocumentResponse:
     A link upwards is meant from the document's folder, or else from the document as if that were a folder.
     """
     first = line if line > 0 else None
-    request = DocumentRequest(path=posixpath.normpath(path), line_start=first, max_chars=PART)
     try:
-        return library.get_document(**request.model_dump(exclude_defaults=True))
+        return library.get_document(path=posixpath.normpath(path), line_start=first, max_chars=PART)
     except NotFound:
         if "/../" not in path:
             raise
