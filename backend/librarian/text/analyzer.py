@@ -220,11 +220,27 @@ class StandardAnalyzer:
         return _Memory(partial(self._dissected, words=self._words[key]), REMEMBERED // 2)
 
     def _entries_of(self, language: str) -> _Memory[str, _Entry]:
-        def entry(piece: str) -> _Entry:
-            found = self._dissected(piece, self._words[language, False])
-            return " ".join([item[0] for item in found]), _with_shorter([item[0] for item in found if item[3]])
+        """Entries of pieces. These often differ in punctuation and links alone, so compounds are remembered too."""
+        words = self._words[language, False]
 
-        return _Memory(entry, REMEMBERED)
+        def of_compound(raw: str) -> _Entry:
+            found: list[_Found] = []
+            _add(found, dissect(raw, 0), words)
+            return " ".join([item[0] for item in found]), tuple([item[0] for item in found if item[3]])
+
+        compounds = _Memory(of_compound, REMEMBERED)
+
+        def of_piece(piece: str) -> _Entry:
+            plain = _PLAIN.fullmatch(piece)
+            if plain and not has_inner_capital(plain.group(1)):
+                return words[plain.group(1).lower()], ()
+            if piece.isascii() and (found := [compounds[raw] for raw in ASCII_COMPOUND.findall(piece)]):
+                names = [name for _, some in found for name in some]
+                return " ".join([tokens for tokens, _ in found if tokens]), _with_shorter(names)
+            placed = self._dissected(piece, words)
+            return " ".join([item[0] for item in placed]), _with_shorter([item[0] for item in placed if item[3]])
+
+        return _Memory(of_piece, REMEMBERED)
 
     def _words_of(self, key: tuple[str, bool]) -> _Memory[str, str]:
         """Plain word → its token, empty for one that isn't indexed."""
