@@ -286,8 +286,11 @@ def _blocks(document: Document) -> Iterator[Block]:
     included = list(_included(document))
     for block in _all_blocks(document):
         for start, end in (included[place] for place in touching(included, block.start, block.end)):
-            header_end = block.header_end if start <= block.start else None
-            yield Block(block.kind, max(start, block.start), min(end, block.end), header_end)
+            if start <= block.start and block.end <= end:
+                yield block
+            else:
+                header_end = block.header_end if start <= block.start else None
+                yield Block(block.kind, max(start, block.start), min(end, block.end), header_end)
 
 
 def _all_blocks(document: Document) -> Iterator[Block]:
