@@ -82,8 +82,10 @@ class Candidates:
     def places(self, ranking: Ranking) -> Ids:
         """Each row's rank in a ranking, from 1; 0 where it isn't in it."""
         ids, places = np.array(ranking.ids, dtype=np.int64), np.zeros(len(self.chunk_ids), dtype=np.int64)
-        here = np.isin(ids, self.chunk_ids)
-        places[np.searchsorted(self.chunk_ids, ids[here])] = np.flatnonzero(here) + 1
+        if len(ids) and len(places):  # several times as quick as `np.isin`
+            rows = np.minimum(np.searchsorted(self.chunk_ids, ids), len(places) - 1)
+            here = self.chunk_ids[rows] == ids
+            places[rows[here]] = np.flatnonzero(here) + 1
         return places
 
     def column(self, ranking: Ranking) -> Floats:
