@@ -41,6 +41,7 @@ def examine(settings: Settings) -> Iterator[Check]:
     yield from _shared(settings)
     yield _index(settings.index.path)
     yield _model(settings)
+    yield _reranker(settings)
     sent = [f"{part}: {text} to {host}" for part, host, text in settings.destinations()]
     yield Check("text sent", "note" if sent else "ok", "; ".join(sent) or "to no other machine")
     yield _port(settings)
@@ -94,6 +95,19 @@ def _model(settings: Settings) -> Check:
         again = f"Delete that folder and run librarian models fetch {name}."
         return Check("model", "wrong", detail, "Install Librarian again." if folder == SHIPPED else again)
     return Check("model", "ok", f"{name} in {folder}")
+
+
+def _reranker(settings: Settings) -> Check:
+    from ..embeddings.model_files import ModelStore
+
+    name = settings.search.reranker_model
+    if settings.search.reranker not in ("auto", "cross-encoder"):
+        return Check("rerank", "ok", f"search.reranker is {settings.search.reranker}")
+    if Path(name).expanduser().is_dir() or ModelStore().locate(name):
+        return Check("rerank", "ok", f"{name} is installed")
+    outcome: Outcome = "note" if settings.search.mode == "rerank" else "ok"
+    detail = "no cross-encoder is installed: rerank mode ranks by 70% meaning and 30% words"
+    return Check("rerank", outcome, detail, f"Run librarian models fetch {name}.")
 
 
 def _port(settings: Settings) -> Check:
