@@ -49,7 +49,7 @@ class Ranked:
     ) -> None:
         rows = np.arange(len(candidates.chunk_ids)) if rows is None else rows
         points = np.array([nan_to_zero(part.points[rows]) for part in parts])
-        sums = np.array(list(map(math.fsum, points.T.tolist())))
+        sums = points[0] if len(parts) == 1 else np.array(list(map(math.fsum, points.T.tolist())))
         if candidates.asks_identifier and scale in MARGIN:
             holds, own = candidates.holds_identifier, np.full(len(candidates.chunk_ids), np.nan)
             own[rows] = boost(sums, holds[rows], MARGIN[scale])

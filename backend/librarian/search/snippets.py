@@ -113,9 +113,9 @@ class MatchFinder(dict[str, Sequence[Place]]):
     def places(self, text: str, start: int = 0, end: int | None = None) -> list[Place]:
         """In order, the words of `text[start:end]` that are the query's, or only begin like them."""
         return [
-            place._replace(start=first + place.start, end=first + place.end)
+            Place(first + begin, first + behind, token, weight, exact)
             for first, last in self._pieces(text, start, len(text) if end is None else end)
-            for place in self[text[first:last]]
+            for begin, behind, token, weight, exact in self[text[first:last]]
         ]
 
     def weights(self, text: str, spans: Sequence[Span]) -> Weights:
