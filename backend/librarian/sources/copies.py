@@ -191,23 +191,23 @@ class Copies:
 
     def _write(self, path: Path, origin: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
-            shutil.copyfile(origin, temporary, follow_symlinks=False)
-            temporary.replace(path)
+            shutil.copyfile(origin, _unfinished(path), follow_symlinks=False)
+            _unfinished(path).replace(path)
         finally:
-            temporary.unlink(missing_ok=True)
+            _unfinished(path).unlink(missing_ok=True)
 
     def _delete(self, source: Source, name: str) -> bool:
         path = self._file(source, name)
-        if not path.is_file() or not self._is_ours(source, name):
-            return False
-        path.unlink()
+        _unfinished(path).unlink(missing_ok=True)
+        is_deleted = path.is_file() and self._is_ours(source, name)
+        if is_deleted:
+            path.unlink()
         for folder in path.parents:
-            if folder == self._root or any(folder.iterdir()):
+            if folder == self._root or not folder.is_dir() or any(folder.iterdir()):
                 break
             folder.rmdir()
-        return True
+        return is_deleted
 
     @contextmanager
     def _working(self) -> Iterator[Path]:
@@ -243,6 +243,11 @@ class Copies:
 
     def _report(self, source: Source, preserved: tuple[str, ...] = (), **numbers: int) -> CopyReport:
         return CopyReport(source.product, source.address, source.version, source.commit, preserved=preserved, **numbers)
+
+
+def _unfinished(path: Path) -> Path:
+    """Where a file is written before it is put in its place; a hidden name, which is not indexed."""
+    return path.with_name(f".{path.name}.part")
 
 
 def _hash(path: Path) -> str:

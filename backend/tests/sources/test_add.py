@@ -52,7 +52,7 @@ class Upstream:
             (place / path).parent.mkdir(parents=True, exist_ok=True)
             (place / path).write_text(text, "utf-8")
         run_git("add", "--all", at=place)
-        run_git("commit", "--quiet", "--message", "Change the documentation", at=place)
+        run_git("commit", "--quiet", "--allow-empty", "--message", "Change the documentation", at=place)
         if tag:
             run_git("tag", tag, at=place)
         return f"{self.url}/{name}"
@@ -252,32 +252,42 @@ def test_links_of_a_repository_are_not_followed(upstream: Upstream, reader: Read
 
 KILLED = """
 import os, signal, sys
+import shutil
 from librarian.cli import main
-from librarian.sources import copies
 
-write, written = copies.Copies._write, []
+copy, copied = shutil.copyfile, []
 
-def write_some(self, path, origin):
-    if len(written) == 20:
+def copy_some(origin, target, **given):
+    copied.append(copy(origin, target, **given))
+    if len(copied) == 21:
         os.kill(os.getpid(), signal.SIGKILL)
-    written.append(path)
-    write(self, path, origin)
 
-copies.Copies._write = write_some
+shutil.copyfile = copy_some
 main.run(sys.argv[1:])
 """
 
 
-def test_an_add_that_was_killed_is_continued_or_removed(upstream: Upstream, reader: Reader) -> None:
+@pytest.fixture
+def killed(upstream: Upstream, reader: Reader) -> str:
+    """The address of a repository whose 21st page was being written when `add` was killed."""
     address = upstream.commit("large", {f"docs/part{number % 5}/page{number}.md": "# Page\n" for number in range(50)})
     command = [sys.executable, "-c", KILLED, "add", address, *reader.places]
     done = subprocess.run(command, env=os.environ | {"PYTHONPATH": str(REPOSITORY / "backend")}, timeout=300)
     assert done.returncode == -signal.SIGKILL
-    assert len(reader.files()) == 21
-    assert reader.run("add", address) == 0
+    assert len(reader.files()) == 22
+    return address
+
+
+def test_an_add_that_was_killed_is_continued(killed: str, reader: Reader) -> None:
+    assert reader.run("add", killed) == 0
     assert len(reader.files()) == 51
+    assert not [path for path in reader.files() if path.endswith(".part")]
+
+
+def test_what_a_killed_add_left_is_removed(killed: str, reader: Reader) -> None:
     assert reader.run("libraries", "large", "--remove") == 0
     assert reader.files() == {MINE}
+    assert not (reader.folder / "docs" / "large").exists()
     assert [path.name for path in (reader.folder / "index" / "sources").iterdir()] == ["lock"]
 
 
