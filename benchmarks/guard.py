@@ -62,7 +62,7 @@ def write_pages(root: Path, count: int) -> None:
         part
         for page in sorted(MANUAL.rglob("*.md"))
         for part in page.read_text("utf-8").split("\n\n")
-        if 100 < len(part) < 1500
+        if 160 < len(part) < 1500
     ]
     for number in range(count):
         chance = random.Random(number)

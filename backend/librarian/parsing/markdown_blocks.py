@@ -26,6 +26,7 @@ BlockKind = Literal["heading", "paragraph", "list", "table", "fence", "quote", "
 _DEEPEST = 40  #: columns of text that belongs to a note inside a note
 _FENCE = re.compile(r"(`{3,})[^`\n]*$|(~{3,})[^\n]*$")
 _RAW_HTML = re.compile(r"<(pre|script|style|textarea)(?=[\s>]|$)", re.I)
+_UNDERLINE = re.compile(r"^[ \t>]*(?:=+|-+)[ \t]*$", re.M)
 #: Code between tags of Hugo and Jekyll.
 _HIGHLIGHT = re.compile(r"(?:\{\{[<%]|\{%)-?[ \t]*(?:highlight|tab(?=[^\n}]* codelang=))\b[^\n}]*[%>]\}[ \t}]*$")
 _HIGHLIGHT_END = re.compile(r"(?:\{\{[<%]|\{%)-?[ \t]*(?:/[ \t]*|end)(?:highlight|tab)\b")
@@ -71,7 +72,8 @@ class MarkdownBlocks:
 def parse_blocks(text: str, start: int = 0, *, mdx: bool = False) -> MarkdownBlocks:
     """The blocks of `text` from the offset `start` of a line on."""
     found = MarkdownBlocks()
-    tokens = _parser(mdx).parse(re.sub(r"[^\n]", " ", text[:start]) + text[start:], {"found": found})
+    parser = _parser(mdx, "|" in text, _UNDERLINE.search(text, start) is not None, "]:" in text)
+    tokens = parser.parse(re.sub(r"[^\n]", " ", text[:start]) + text[start:], {"found": found})
     lines = _Lines(text)
     blocks = found.blocks
     list_start = list_end = quote_end = 0  # lines: of what is left of the open list, and behind the last quote
@@ -140,10 +142,17 @@ class _Lines:
 
 
 @cache
-def _parser(mdx: bool) -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"inline_definitions": True}).enable("table").disable(["inline", "text_join"])
+def _parser(mdx: bool, tables: bool, underlined: bool, defines: bool) -> MarkdownIt:
+    """A parser of blocks; rules that a text has no use for are off, as each is tried on every line."""
+    parser = MarkdownIt("commonmark", {"inline_definitions": True}).disable(["inline", "text_join"])
     parser.normalizeLink = str  # type: ignore[assignment, method-assign]
     rules = parser.block.ruler
+    if tables:
+        rules.enable("table")
+    if not underlined:
+        rules.disable("lheading")
+    if not defines:
+        rules.disable("reference")
     ends_paragraph: RuleOptionsType = {"alt": ["paragraph", "blockquote", "list"]}
     rules.before("code", "any_fence", _fence, ends_paragraph)
     rules.before("code", "highlight", _highlight, ends_paragraph)

@@ -199,7 +199,7 @@ def _descend(raw: str, start: int, level: int, out: list[Part], seen: set[str]) 
         if len(head) > 1:
             _descend(head, start, level, out, seen)
         return
-    for at, pattern in enumerate(_LEVELS[level:], level):
+    for at, pattern in () if raw.isalnum() else enumerate(_LEVELS[level:], level):
         if pattern.search(raw):
             _split(raw, start, at, pattern, out, seen)
             return
