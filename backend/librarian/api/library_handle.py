@@ -47,7 +47,7 @@ class Calls:
         self._lock = threading.Lock()
         self.pending = 0  #: calls that run or wait
         self.observe: Callable[..., None] | None = None
-        """Told of each `answer`: interface, operation, outcome, seconds, and the response where there is one."""
+        """Called with each `answer`: interface, operation, outcome, seconds, and the response where there is one."""
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run `work` in a thread, with a `DEADLINE` that cancelling the awaiting task cancels. Raises `Busy`, too."""

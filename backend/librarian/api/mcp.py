@@ -74,7 +74,7 @@ _REPEATABLE = types.ToolAnnotations(
 
 @dataclass(eq=False)
 class _Connection:
-    """What is told of changes: an SSE stream, or one of `subscriptions/listen`.
+    """What receives notices of changes: an SSE stream, or one of `subscriptions/listen`.
 
     `session` is there once a client of SSE that shook hands is ready for notices.
     """
@@ -416,7 +416,7 @@ class McpServer(MCPServer[Any]):
 
     @property
     def watched(self) -> set[str]:
-        """Resources that anyone is to be told of."""
+        """Resources whose changes somebody has subscribed to."""
         return set[str]().union(*(connection.watched for connection in self._connections))
 
     def _fingerprints(self, uris: Iterable[str]) -> dict[str, str]:

@@ -103,12 +103,12 @@ def _copies(target: Target) -> Copies:
 
     settings = target.settings()
     settings.require_library()
-    return Copies(settings.docs.root_path, settings.index.path, int(settings.docs.max_file_size_mb * 1_000_000))
+    return Copies(settings.docs.root_path, settings.index.path)
 
 
 def _listed(source: Any) -> dict[str, Any]:
-    fields = {name: value for name, value in asdict(source).items() if name not in ("files", "coming")}
-    return fields | {"files": len(source.files), "complete": not source.coming}
+    fields = {name: value for name, value in asdict(source).items() if name not in ("files", "incoming")}
+    return fields | {"files": len(source.files), "complete": not source.incoming}
 
 
 def _show_list(page: Page, answer: Mapping[str, Any]) -> None:

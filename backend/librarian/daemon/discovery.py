@@ -55,7 +55,7 @@ class Library(NamedTuple):
     index: Path  # type: ignore[assignment]  # hides tuple.index, which nobody asks it for
     config: Path | None = None  #: None if there is no configuration file
     root: Path | None = None  #: the folder of documents, however it was named; None: any
-    typed: bool = False  #: whether the command line named it; a daemon is told it, too
+    typed: bool = False  #: whether the command line named it; passed on to the daemon
     named: bool = False  #: whether command line, environment or `.env` named it
     must_be_trusted: bool = False  #: the file lies in the working directory and counts only while it is trusted
     notes: tuple[str, ...] = ()  #: for the user: a file that is ignored, which library this is

@@ -98,7 +98,7 @@ class Indexer:
         model_key: names what `embedder` would load (model, backend, server): while it stays the same, the last
             fingerprint is taken as known and no process is started to ask.
         watcher: makes a watcher that reports what changed; None if changes aren't watched for.
-        listeners: are told of new index versions.
+        listeners: are called with new index versions.
         leader: decides which of several servers indexes; the others ask that one to scan. None if there is only one.
         fault: is called with the name of each step, so that tests can end the process there.
     """
@@ -151,7 +151,7 @@ class Indexer:
         self._refreshing = threading.RLock()  # one refresh at a time; guards what follows
         self._prepared = False
         self._again = frozenset[str]()  # file paths that the next look at everything reads whatever they look like
-        self._counts = Counter[str]()  # what refreshes found since `update` told of it
+        self._counts = Counter[str]()  # what refreshes found since `update` reported it
         self._text_progress = Progress("idle")
         self._stop = threading.Event()
         self._threads: tuple[threading.Thread, ...] = ()

@@ -1,4 +1,4 @@
-"""Headings that nothing names as such, told by the size and weight of their type."""
+"""Headings without a heading style, recognized by the size and weight of their type."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 NUMBERED = re.compile(r"\A(\d{1,2}(?:\.\d{1,2}){0,4})\.?\s+(?=[^\W\d_])")
 _LARGER = 1.12  #: times the size of the text: a heading
 _SAME_SIZE = 0.93  #: of the next larger size: a heading of the same level
-_MAX_SIZES = 4  #: levels told apart by size
+_MAX_SIZES = 4  #: levels distinguished by size
 _LONGEST = 200  #: characters
 _LONGEST_BOLD = 100
 

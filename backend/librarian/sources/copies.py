@@ -35,7 +35,7 @@ _WORK = "work-"  #: begins the names of folders that files are fetched into
 class Source:
     """A product's origin: `address` of a repository or path of a folder, and what was copied from it.
 
-    `files` are paths below the product with the hash of their content, as they were written; `coming` are those that
+    `files` are paths below the product with the hash of their content, as they were written; `incoming` are those that
     an unfinished copy was about to write.
     """
 
@@ -46,7 +46,7 @@ class Source:
     commit: str = ""
     updated: str = ""
     files: dict[str, str] = field(default_factory=dict)
-    coming: dict[str, str] = field(default_factory=dict)
+    incoming: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ _STATE = TypeAdapter(Source)
 class Copies:
     """The copied products of one library. Commands on them wait for each other."""
 
-    def __init__(self, root: Path, index: Path, most_bytes: int) -> None:
-        self._root, self._index, self._most_bytes = root, index, most_bytes
+    def __init__(self, root: Path, index: Path) -> None:
+        self._root, self._index = root, index
         self._place = index / FOLDER
 
     def all(self) -> list[Source]:
@@ -112,14 +112,14 @@ class Copies:
         """Delete a product's files, but those that somebody changed, and forget it; the number of deleted files."""
         source = self.get(product)
         with self._working():
-            removed = sum(self._delete(source, name) for name in {**source.files, **source.coming})
+            removed = sum(self._delete(source, name) for name in {**source.files, **source.incoming})
             (self._place / f"{product}.json").unlink()
         return removed
 
     def _copy(self, source: Source) -> CopyReport:
         with self._working() as work:
             origin, commit = self._origin(source, work)
-            if commit and commit == source.commit and not source.coming and self._is_whole(source):
+            if commit and commit == source.commit and not source.incoming and self._is_whole(source):
                 return self._report(source, unchanged=len(source.files))
             found = dict(self._readable(origin))
             if not found:
@@ -127,20 +127,24 @@ class Copies:
                     f"{source.address} holds no readable file{f' in {source.folder}' if source.folder else ''}.",
                     hint="Name another folder with --path.",
                 )
+            interrupted = source.incoming
+            source.files |= {name: new for name, new in interrupted.items() if _hash(self._file(source, name)) == new}
             before = dict(source.files)
-            source.coming = {name: _hash(path) for name, path in found.items()}
+            source.incoming = {name: _hash(path) for name, path in found.items()}
             self._save(source)
             preserved = {name for name in {**before, **found} if not self._is_ours(source, name)}
             for name, path in found.items():
-                if name not in preserved and _hash(self._file(source, name)) != source.coming[name]:
+                if name not in preserved and _hash(self._file(source, name)) != source.incoming[name]:
                     self._write(self._file(source, name), path)
             deleted = before.keys() - found.keys() - preserved
-            for name in deleted:
+            for name in deleted | (interrupted.keys() - found.keys()):  # of these a page may be half written
                 self._delete(source, name)
             added = found.keys() - before.keys() - preserved
-            changed = {name for name in found.keys() & before.keys() if before[name] != source.coming[name]} - preserved
-            source.files = {name: content for name, content in source.coming.items() if name not in preserved}
-            source.coming, source.commit, source.updated = {}, commit, iso(dt.datetime.now(dt.UTC))
+            changed = {
+                name for name in found.keys() & before.keys() if before[name] != source.incoming[name]
+            } - preserved
+            source.files = {name: content for name, content in source.incoming.items() if name not in preserved}
+            source.incoming, source.commit, source.updated = {}, commit, iso(dt.datetime.now(dt.UTC))
             self._save(source)
             unchanged = len(found.keys() - added - changed - preserved)
             numbers = {"added": len(added), "changed": len(changed), "removed": len(deleted), "unchanged": unchanged}
@@ -156,20 +160,20 @@ class Copies:
                 )
             return origin, ""
         address = git.Address(address.repository, source.folder, source.version)
-        if source.commit and not source.coming and git.latest(address) == source.commit and self._is_whole(source):
+        if source.commit and not source.incoming and git.latest(address) == source.commit and self._is_whole(source):
             return work, source.commit
         commit, folder = git.fetch(address, work)
         return work / folder, commit
 
     def _readable(self, origin: Path) -> Iterator[tuple[str, Path]]:
-        """Files in a format that is indexed, none of them hidden, a link or too large, by their path below `origin`."""
+        """Files in a format that is indexed, none of them hidden or a link, by their path below `origin`."""
         for folder, folders, names in os.walk(origin):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for name in sorted(names):
                 path = Path(folder, name)
                 if name.startswith(".") or format_of(name, READABLE) not in READABLE or path.is_symlink():
                     continue
-                if path.is_file() and path.stat().st_size <= self._most_bytes:
+                if path.is_file():
                     yield path.relative_to(origin).as_posix(), path
 
     def _file(self, source: Source, name: str) -> Path:
@@ -183,7 +187,7 @@ class Copies:
         return (
             path.is_file()
             and not path.is_symlink()
-            and _hash(path) in (source.files.get(name), source.coming.get(name))
+            and _hash(path) in (source.files.get(name), source.incoming.get(name))
         )
 
     def _is_whole(self, source: Source) -> bool:
@@ -232,7 +236,7 @@ class Copies:
         try:
             source = _STATE.validate_json(path.read_bytes())
             if source.product != path.stem or any(
-                ".." in name.split("/") for name in {**source.files, **source.coming}
+                ".." in name.split("/") for name in {**source.files, **source.incoming}
             ):
                 raise ValueError("it names files outside its product")
             return source

@@ -20,7 +20,7 @@ from .base import Payload, VectorStore
 
 logger = logging.getLogger(__name__)
 
-_BULK = 5_000  #: vectors that are loaded into memory within a tenth of a second: nobody is told of it
+_BULK = 5_000  #: vectors that are loaded into memory within a tenth of a second: not shown as progress
 _BATCH = 8_192  #: vectors moved at once: as many as a block of the exact store, 12 MB at 384 dimensions
 IN_MEMORY = "exact"  #: name of the store that is filled anew at each start
 

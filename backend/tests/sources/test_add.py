@@ -284,6 +284,14 @@ def test_an_add_that_was_killed_is_continued(killed: str, reader: Reader) -> Non
     assert not [path for path in reader.files() if path.endswith(".part")]
 
 
+def test_pages_of_a_killed_add_are_followed_when_the_repository_has_changed_since(
+    killed: str, upstream: Upstream, reader: Reader
+) -> None:
+    upstream.commit("large", {"docs/part0/page0.md": "# Changed\n", "docs/other.md": "# Other\n"})
+    assert reader.answer("add", killed)["preserved"] == []
+    assert reader.files() == {MINE, "large/other.md", "large/part0/page0.md"}
+
+
 def test_what_a_killed_add_left_is_removed(killed: str, reader: Reader) -> None:
     assert reader.run("libraries", "large", "--remove") == 0
     assert reader.files() == {MINE}
