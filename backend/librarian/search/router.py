@@ -40,7 +40,7 @@ _QUESTION = re.compile(r"^(how|what|why|when|where|which|who|can|could|does|do|i
 _ACRONYM = re.compile(r"\b[A-Z][A-Z0-9]{1,7}\b")  #: API, JWT, S3
 
 
-#: Told in this order.
+#: Tried in this order.
 _TYPES: tuple[tuple[QueryType, re.Pattern[str]], ...] = (
     ("troubleshooting", _TROUBLE),
     ("navigational", _NAVIGATIONAL),
